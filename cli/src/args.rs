@@ -31,7 +31,7 @@ use unlade_config_map::mark;
 use unlade_text as text;
 
 pub(crate) use self::{
-    cache::{Cache, CacheCommand, CacheFolder, CacheList, CachePlace, CachePrune},
+    cache::{Cache, CacheCommand, CacheDirectory, CacheList, CachePlace, CachePrune},
     catalog::{
         Add, Build, Catalog, CatalogCommand, Change, Deprecate, Diff, DiffOutput, Dockerfile,
         Filter, GenerateCommand, Graph, GraphOutput, Init, List, Listed, Migrate, Render, Report,
@@ -44,7 +44,7 @@ pub(crate) use self::{
     launch::{ConfigMapArgs, DryRun, JobArgs, Launch, Output, PodArgs, Reuse},
     limit::Limits,
     pair::{Amounts, Pair},
-    registry::{ImageArgs, PullSecret, Registry, RegistryClient, stored_login},
+    registry::{ImageArgs, PullSecret, Registry, RegistryClient, stored_auth},
     size::Size,
     time::Time,
     toleration::Tolerated,
@@ -71,8 +71,8 @@ static LONG_VERSION: LazyLock<String> =
 ///
 /// A bundle is the directory or image in which an operator for the Operator Lifecycle Manager is
 /// published. `launch` unpacks a bundle into a ConfigMap on a cluster, `unpack` does the same
-/// without a cluster, and `load` reads such ConfigMaps. A catalog lists bundles; `catalog`
-/// checks and lists catalogs. Bundles and catalogs can be in a registry, and `copy` copies images
+/// without a cluster, and `load` reads such ConfigMaps. A catalog lists bundles; `catalog` checks,
+/// changes and builds catalogs. Bundles and catalogs can be in a registry, and `copy` copies images
 /// between registries and files.
 #[derive(Debug, Parser)]
 #[command(
@@ -118,11 +118,12 @@ pub(crate) struct Unpack {
     /// A bundle directory, a bundle image, or a tar of the directory; `-` means standard input
     ///
     /// A directory that contains `manifests/` and `metadata/`, or an image in skopeo's notation:
-    /// `docker://NAME[:TAG|@DIGEST]` for a registry, `oci:DIRECTORY[:TAG]`, `oci-archive:FILE[:TAG]`,
-    /// `docker-archive:FILE[:NAME[:TAG]]`, `dir:DIRECTORY`. The format of a plain file or directory
-    /// is detected from its content. If no such file exists, a name that begins with a registry, such as
-    /// `registry.example/bundles/etcd:0.9.4`, is read from there. If a path contains a colon, put
-    /// `./` in front of it, so that the text before the colon is not read as a transport.
+    /// `docker://NAME[:TAG|@DIGEST]` for a registry, `oci:DIRECTORY[:TAG]`,
+    /// `oci-archive:FILE[:TAG]`, `docker-archive:FILE[:NAME[:TAG]]`, `dir:DIRECTORY`. The format of
+    /// a plain file or directory is detected from its content. If no such file exists, a name that
+    /// begins with a registry, such as `registry.example/bundles/etcd:0.9.4`, is read from there.
+    /// If a path contains a colon, put `./` in front of it, so that the text before the colon is
+    /// not read as a transport.
     #[arg(value_name = "SOURCE")]
     pub(crate) source: OsString,
 

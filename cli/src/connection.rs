@@ -143,9 +143,9 @@ pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
     Ok(Cluster { client: client::observe(client, &server), namespace })
 }
 
-/// The logins of a pull secret.
+/// The credentials in a pull secret.
 #[derive(Debug, Clone)]
-pub(crate) struct Logins {
+pub(crate) struct SecretCredentials {
     /// The name of the secret, for messages.
     pub(crate) origin: String,
     /// The JSON of a file of docker.
@@ -156,19 +156,22 @@ pub(crate) struct Logins {
 pub(crate) fn read_pull_secrets(
     connection: &Connection,
     secrets: &[PullSecret],
-) -> Result<Vec<Logins>, CommandError> {
+) -> Result<Vec<SecretCredentials>, CommandError> {
     if secrets.is_empty() {
         return Ok(Vec::new());
     }
     block_on(async {
         let Cluster { client, namespace } = connect(connection).await?;
-        let mut logins = Vec::new();
+        let mut credentials = Vec::new();
         for PullSecret { namespace: given, name } in secrets {
             let namespace = given.as_deref().unwrap_or(&namespace);
             let config = read_pull_secret(&client, namespace, name).await?;
-            logins.push(Logins { origin: format!("the Secret {namespace}/{name}"), config });
+            credentials.push(SecretCredentials {
+                origin: format!("the Secret {namespace}/{name}"),
+                config,
+            });
         }
-        Ok(logins)
+        Ok(credentials)
     })
 }
 

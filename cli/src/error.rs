@@ -42,16 +42,16 @@ pub(crate) enum Error {
         #[source]
         source: oci::Error,
     },
-    /// The rules or the login for a registry were not read, or it is blocked.
+    /// The rules or the credentials for a registry were not read, or it is blocked.
     #[error("failed to determine the source of the image {image}")]
     Registry {
         image: String,
         #[source]
         source: unlade_registry::Error,
     },
-    /// The login for a registry was not read, or nodes cannot use it.
+    /// The credentials for a registry were not read, or nodes cannot use it.
     #[error("failed to use the credentials for {registry}")]
-    Login {
+    Credentials {
         registry: String,
         #[source]
         source: unlade_registry::credential::Error,
@@ -59,12 +59,12 @@ pub(crate) enum Error {
     /// The cache was not listed or pruned.
     #[error(transparent)]
     Cache(#[from] unlade_registry::cache::Error),
-    /// Neither an argument nor the environment names the folder of the cache.
+    /// Neither an argument nor the environment names the directory of the cache.
     #[error("failed to determine the cache directory")]
-    NoCacheFolder,
-    /// No login exists for a registry.
+    NoCacheDirectory,
+    /// No credentials for a registry exist.
     #[error("no credentials for {registry} are stored on this machine")]
-    NoLogin { registry: String },
+    NoCredentials { registry: String },
     /// An image was not copied.
     #[error("failed to copy the image {image} to {destination}")]
     Copy {
@@ -171,9 +171,9 @@ pub(crate) enum Error {
     /// A meta cannot be written as YAML, or is too large in either form.
     #[error("failed to write a document")]
     Emit(#[source] unlade_yaml::Error),
-    /// The name of a package cannot be the name of a folder.
+    /// The name of a package cannot be the name of a directory.
     #[error("the package {package} cannot be written: its name is not a valid directory name")]
-    PackageFolder { package: String },
+    PackageDirectory { package: String },
     /// No ConfigMap can hold the bundle.
     #[error(transparent)]
     Encode(#[from] encode::Error),
@@ -205,8 +205,8 @@ pub(crate) enum Error {
     /// Arguments that are valid on their own contradict each other.
     #[error("{0}")]
     Usage(String),
-    /// Neither an argument nor the environment names the image of the unpacker.
-    #[error("the image of unlade-unpacker is not specified")]
+    /// Neither an argument nor the environment names the tool image.
+    #[error("the tool image is not specified")]
     ToolImage,
     /// A bundle was not launched.
     #[error("failed to launch {image}")]

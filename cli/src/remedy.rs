@@ -62,7 +62,7 @@ impl Flagged for unlade_oci::Remedy {
 impl Flagged for unlade_registry::Remedy {
     fn flag(self) -> Option<&'static str> {
         Some(match self {
-            Self::LoginFile => "--authfile",
+            Self::CredentialsFile => "--authfile",
             Self::PlainHttp => "--plain-http",
             Self::Authority => "--ca-file",
             _ => return None,

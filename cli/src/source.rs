@@ -18,7 +18,7 @@ pub(crate) const CATALOG_LABEL: &str = oci::build::catalog::LABEL;
 /// temporary file, because images are not read sequentially.
 const MAX_STANDARD_INPUT: u64 = 16 << 30;
 
-/// A source, and the temporary folder that exists only as long as it is used.
+/// A source, and the temporary directory that exists only as long as it is used.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) source: Source,
@@ -32,12 +32,12 @@ pub(crate) struct Catalog {
     temporary: Option<TempDir>,
 }
 
-/// Parses a source. `-` is standard input, and a plain path that does not exist can be the name of an
-/// image in a registry.
+/// Parses a source. `-` is standard input, and a plain path that does not exist can be the name of
+/// an image in a registry.
 pub(crate) fn open(text: OsString) -> Result<Opened, Error> {
     if text == OsStr::new("-") {
-        let (folder, path) = store_standard_input()?;
-        return Ok(Opened { source: Source::Path(path), temporary: Some(folder) });
+        let (directory, path) = store_standard_input()?;
+        return Ok(Opened { source: Source::Path(path), temporary: Some(directory) });
     }
     let source = match text.into_string() {
         Ok(text) => unlade_registry::locate(text.parse()?),
@@ -108,12 +108,12 @@ pub(crate) fn find_catalog(opened: &Opened, images: &Images) -> Result<Found, Er
         return Ok(Found::Catalog(Catalog { path: path.clone(), temporary: None }));
     }
     let image = opened.image(images)?;
-    let folder = create_temporary()?;
+    let directory = create_temporary()?;
     let platform = images.platform.clone();
     let options = oci::Options { platform, ..oci::Options::default() };
-    match image.extract(CATALOG_LABEL, folder.path(), &options) {
+    match image.extract(CATALOG_LABEL, directory.path(), &options) {
         Ok(extracted) => {
-            Ok(Found::Catalog(Catalog { path: extracted.path, temporary: Some(folder) }))
+            Ok(Found::Catalog(Catalog { path: extracted.path, temporary: Some(directory) }))
         }
         Err(oci::Error::Extract(oci::extract::Error::Label { .. })) => {
             Ok(Found::Bundle(image.into()))
@@ -142,21 +142,21 @@ pub(crate) fn is_image(path: &Path) -> bool {
     read.is_ok() && crate::input::is_archive(&start)
 }
 
-/// Stores standard input in a temporary file, and returns its folder and its path.
+/// Stores standard input in a temporary file, and returns its directory and its path.
 fn store_standard_input() -> Result<(TempDir, PathBuf), Error> {
     let input = io::stdin().lock();
     if input.is_terminal() {
         return Err(Error::Usage("standard input is a terminal".to_owned()));
     }
-    let folder = create_temporary()?;
-    let path = folder.path().join("standard input");
+    let directory = create_temporary()?;
+    let path = directory.path().join("standard input");
     let store = || {
         let mut file = File::create(&path)?;
         io::copy(&mut input.take(MAX_STANDARD_INPUT + 1), &mut file)
     };
     match store().map_err(Error::StandardInput)? {
         size if size > MAX_STANDARD_INPUT => Err(Error::TooLarge(MAX_STANDARD_INPUT)),
-        _ => Ok((folder, path)),
+        _ => Ok((directory, path)),
     }
 }
 

@@ -12,7 +12,7 @@ const PROGRAM: &str = "unlade-server";
 const APPLETS: [&str; 2] = ["opm", "grpc_health_probe"];
 const LICENCES: &str = "licenses/THIRD-PARTY.unlade-server";
 const BOM: &str = "usr/share/sbom/unlade-server.cdx.json";
-/// Everybody may create files in this folder, but not remove those of others.
+/// Everybody may create files in this directory, but not remove those of others.
 const STICKY: u32 = 0o1777;
 
 /// The content of the image.
@@ -27,8 +27,8 @@ pub struct Opm {
 }
 
 impl Opm {
-    /// Returns the image. Its entry point is `/bin/opm`, as that of upstream's image, so that it can
-    /// be the base of catalog images.
+    /// Returns the image. Its entry point is `/bin/opm`, as that of upstream's image, so that it
+    /// can be the base of catalog images.
     pub fn image(&self) -> Image {
         let mut image = self.unpacker.image();
         image.layers.push(Layer::new(self.entries()).compressed(Compression::Gzip));

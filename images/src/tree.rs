@@ -13,8 +13,8 @@ use unlade_oci::build::{Data, Entry, Image, Kind};
 ///
 /// # Errors
 ///
-/// Returns an error if `directory` exists, if a file cannot be read or written, if a file or a
-/// link has the path of a directory, or if the image contains anything except files, directories and
+/// Returns an error if `directory` exists, if a file cannot be read or written, if a file or a link
+/// has the path of a directory, or if the image contains anything except files, directories and
 /// symbolic links.
 pub fn write(image: &Image, directory: &Path) -> io::Result<()> {
     fs::create_dir(directory)?;
@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn files_have_their_modes_and_links_their_targets() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mut image = Image::from_scratch("linux/amd64".parse().unwrap());
         image.layers.push(Layer::new([
             Entry::file("program", "x").with_mode(0o755),
             Entry::file("usr/share/text", "y"),
             Entry::link("bin/it", "../program"),
         ]));
-        let tree = folder.path().join("tree");
+        let tree = directory.path().join("tree");
         write(&image, &tree).unwrap();
         let mode = |path: &str| tree.join(path).metadata().unwrap().permissions().mode() & 0o7777;
         let modes = ["program", "usr", "usr/share/text", "bin/it"].map(mode);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn an_upper_layer_replaces_files_and_links() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mut image = Image::from_scratch("linux/amd64".parse().unwrap());
         image.layers.push(Layer::new([
             Entry::file("program", "x"),
@@ -90,7 +90,7 @@ mod tests {
             Entry::file("bin/other", "y"),
             Entry::directory("tmp").with_mode(0o1777),
         ]));
-        let tree = folder.path().join("tree");
+        let tree = directory.path().join("tree");
         write(&image, &tree).unwrap();
         assert_eq!(fs::read_link(tree.join("bin/it")).unwrap(), Path::new("../server"));
         assert_eq!(fs::read(tree.join("program")).unwrap(), b"x");

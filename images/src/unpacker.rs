@@ -9,12 +9,12 @@ use unlade_oci::build::{Compression, Entry, Image, Layer};
 const PROGRAM: &str = "unlade-unpacker";
 /// The names of the links to the program in `/bin`, for OLM's unpack Job.
 const APPLETS: [&str; 4] = ["cp", "cpb", "opm", "copy-content"];
-/// The folder in which users look for licences in an image.
+/// The directory in which users look for licences in an image.
 const LICENCE: &str = "licenses/LICENSE";
 const LICENCES: &str = "licenses/THIRD-PARTY";
-/// The bill of materials. Scanners recognise it by the end of its name, in any folder.
+/// The bill of materials. Scanners recognise it by the end of its name, in any directory.
 const BOM: &str = "usr/share/sbom/unlade-unpacker.cdx.json";
-/// OLM calls `opm` without a folder.
+/// OLM calls `opm` without a directory.
 const SEARCH: &str = "PATH=/bin";
 /// The user. It is a number, because Kubernetes cannot check whether a name is root.
 const USER: &str = "65532:65532";

@@ -31,10 +31,10 @@ pub(crate) async fn create<K: Kind>(api: &Api<K>, object: &K) -> kube::Result<K>
 impl Refusal {
     /// Returns why a dry run failed.
     pub(crate) fn from_failure(failure: Failure) -> Self {
-        let said = failure.evidence.message.as_deref().unwrap_or_default();
-        if failure.reason == Reason::Forbidden && is_from_authorizer(said) {
+        let message = failure.evidence.message.as_deref().unwrap_or_default();
+        if failure.reason == Reason::Forbidden && is_from_authorizer(message) {
             Self::Forbidden(failure)
-        } else if said.contains("does not support dry run") {
+        } else if message.contains("does not support dry run") {
             Self::NoDryRun(failure)
         } else {
             Self::Rejected(failure)
@@ -45,9 +45,10 @@ impl Refusal {
     /// one of an overloaded server. `doing` describes the request.
     pub(crate) fn from_error(error: &kube::Error, doing: &str) -> Option<Self> {
         let kube::Error::Api(status) = error else { return None };
-        let said = &status.message;
-        // A webhook may not answer (500), or reject the object with a status of its own.
-        let is_of_webhook = said.contains("admission webhook") || said.contains("calling webhook");
+        let message = &status.message;
+        // A webhook may not respond (500), or reject the object with a status of its own.
+        let is_of_webhook =
+            message.contains("admission webhook") || message.contains("calling webhook");
         (matches!(status.code, 400 | 403 | 422) || is_of_webhook)
             .then(|| Self::from_failure(classify_request_error(error, doing)))
     }
@@ -59,25 +60,25 @@ mod tests {
 
     #[test]
     fn a_dry_run_that_was_not_possible_is_not_a_rejection() {
-        let said = |reason, said: &str| {
+        let refusal = |reason, message: &str| {
             let mut failure = Failure::new(reason, "x");
-            failure.evidence.message = Some(said.to_owned());
+            failure.evidence.message = Some(message.to_owned());
             Refusal::from_failure(failure)
         };
         let forbidden =
             r#"pods is forbidden: User "a" cannot create resource "pods" in API group """#;
-        assert!(matches!(said(Reason::Forbidden, forbidden), Refusal::Forbidden(_)));
+        assert!(matches!(refusal(Reason::Forbidden, forbidden), Refusal::Forbidden(_)));
         let webhook = r#"admission webhook "a.example" does not support dry run"#;
-        assert!(matches!(said(Reason::Webhook, webhook), Refusal::NoDryRun(_)));
+        assert!(matches!(refusal(Reason::Webhook, webhook), Refusal::NoDryRun(_)));
         let escalation =
             r#"roles "a" is forbidden: user "a" is attempting to grant RBAC permissions"#;
-        assert!(matches!(said(Reason::Forbidden, escalation), Refusal::Rejected(_)));
+        assert!(matches!(refusal(Reason::Forbidden, escalation), Refusal::Rejected(_)));
     }
 
     #[test]
-    fn errors_that_do_not_concern_the_object_are_no_refusals() {
-        let refusal = |code, said: &str| {
-            let status = kube::core::Status::failure(said, "x").with_code(code);
+    fn errors_that_do_not_concern_the_object_are_not_refusals() {
+        let refusal = |code, message: &str| {
+            let status = kube::core::Status::failure(message, "x").with_code(code);
             Refusal::from_error(&kube::Error::Api(Box::new(status)), "create the Pod")
         };
         for code in [400, 403, 422] {

@@ -4,7 +4,8 @@
 //! the ConfigMap or fails permanently. An attempt adopts or creates a Job ([`attempt`]), and
 //! watches it and its pods ([`watch`]). A pure state machine decides everything else until the
 //! attempt has ended ([`course`]): it judges what was observed ([`judge`]) and, after a failure,
-//! decides what follows ([`decision`]). The requests that this needs are in [`confirm`] and [`answer`].
+//! decides what follows ([`decision`]). The requests that this needs are in [`confirm`] and
+//! [`answer`].
 
 mod access;
 mod answer;
@@ -63,7 +64,7 @@ struct Launch<'a> {
     /// The objects of the launch.
     plan: Plan<'a>,
     report: Report<'a>,
-    /// The Secret with the login of the running attempt.
+    /// The Secret with the credentials for the running attempt.
     lent: Mutex<Option<Lent>>,
 }
 

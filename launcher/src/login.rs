@@ -1,21 +1,20 @@
-//! [`Login`]: a login for the registry of a bundle, which a launch gives to the nodes.
+//! [`Login`]: the credentials that a launch gives to the nodes.
 
 use std::fmt;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-/// The login with which the nodes pull the images of one launch.
+/// The credentials with which the nodes pull the images of one launch.
 ///
-/// The launch stores it in a Secret, and deletes the Secret when the attempt has ended. The Job owns
-/// the Secret, so that the Secret is deleted with the Job if the launch is terminated. `Debug` does
-/// not show the login.
+/// The launch stores it in a Secret, and deletes the Secret when the attempt has ended. The Job
+/// owns the Secret, so that the Secret is deleted with the Job if the launch is terminated. `Debug`
+/// does not show the credentials.
 #[derive(Clone)]
 pub struct Login(SecretString);
 
 impl Login {
-    /// Creates a login from the JSON of Docker's `config.json`. Anyone who can read
-    /// Secrets in the namespace can read what it contains, so it should only have the entry that
-    /// the images need.
+    /// Creates credentials from the JSON of Docker's `config.json`. Anyone who can read Secrets in
+    /// the namespace can read it, so it should have only the entry that the images need.
     pub fn new(docker_config: impl Into<SecretString>) -> Self {
         Self(docker_config.into())
     }

@@ -21,7 +21,7 @@ pub struct Request {
     pub encoding: Encoding,
     /// The owner of the ConfigMap. The ConfigMap is deleted together with its owner.
     pub owner: Option<OwnerReference>,
-    /// The login with which the nodes pull the images.
+    /// The credentials with which the nodes pull the images.
     pub login: Option<Login>,
 }
 

@@ -32,20 +32,20 @@ impl From<Error> for Stop {
 }
 
 impl source::Tree for Tree {
-    type Folder = Folder;
+    type Dir = Dir;
     /// The bytes, which the tree shares. `None` if the file is too large for a bundle.
     type File = Option<Rc<Vec<u8>>>;
     type Error = Stop;
 
-    fn open(&self, path: &str) -> Result<Option<Folder>, Stop> {
+    fn open(&self, path: &str) -> Result<Option<Dir>, Stop> {
         let name = path.to_owned();
-        match Walk::resolve(&Beneath { tree: self, folder: &Folder::default() }, path) {
+        match Walk::resolve(&Beneath { tree: self, dir: &Dir::default() }, path) {
             Ok((_, Some(_))) => Err(Error::NotADirectory { path: name }.into()),
             Ok((walk, None)) => {
-                let path = walk.folder().cloned().unwrap_or_default();
+                let path = walk.dir().cloned().unwrap_or_default();
                 // The tree keeps the files of a directory only if the directory itself is wanted.
                 if self.wants(&path) {
-                    Ok(Some(Folder { path, name }))
+                    Ok(Some(Dir { path, name }))
                 } else {
                     Err(Stop::WantsDirectory(path))
                 }
@@ -57,14 +57,14 @@ impl source::Tree for Tree {
 
     fn list<E: From<Stop>>(
         &self,
-        folder: &Folder,
+        dir: &Dir,
         mut visit: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.children(&folder.path).try_for_each(|(name, _)| visit(name))
+        self.children(&dir.path).try_for_each(|(name, _)| visit(name))
     }
 
-    fn find(&self, folder: &Folder, name: &str) -> Result<Entry<Self::File>, Stop> {
-        let beneath = Beneath { tree: self, folder };
+    fn find(&self, dir: &Dir, name: &str) -> Result<Entry<Self::File>, Stop> {
+        let beneath = Beneath { tree: self, dir };
         let (walk, end) = Walk::resolve(&beneath, name)?;
         let Some((name, node)) = end else { return Ok(Entry::Directory) };
         match node {
@@ -81,7 +81,7 @@ impl source::Tree for Tree {
 
     fn read(
         &self,
-        _: &Folder,
+        _: &Dir,
         _: &str,
         file: Self::File,
         max: usize,
@@ -92,7 +92,7 @@ impl source::Tree for Tree {
 
 /// A directory of an image. The default is the root.
 #[derive(Debug, Default)]
-pub(crate) struct Folder {
+pub(crate) struct Dir {
     /// Its path, without links.
     path: Path,
     /// The path by which it was opened, for messages.
@@ -102,28 +102,28 @@ pub(crate) struct Folder {
 /// The part of a tree beneath a directory.
 struct Beneath<'a> {
     tree: &'a Tree,
-    folder: &'a Folder,
+    dir: &'a Dir,
 }
 
 impl<'a> Lookup for Beneath<'a> {
-    type Folder = Path;
+    type Dir = Path;
     type Entry = &'a Node;
     type Error = Stop;
 
     fn root(&self) -> &str {
-        &self.folder.name
+        &self.dir.name
     }
 
     fn look_up(&self, walk: &Walk<'_, Self>, name: &[u8]) -> Result<Step<Self>, Fault<Self>> {
-        let path = path::join(walk.folder().unwrap_or(&self.folder.path), name);
+        let path = path::join(walk.dir().unwrap_or(&self.dir.path), name);
         match self.tree.node(&path) {
             Some(Node::Link(target)) => Ok(Step::Link(target.clone())),
             // The tree does not keep the content of nested directories, and need not: they are
             // errors.
-            Some(Node::Directory) if !self.folder.path.is_empty() => {
+            Some(Node::Directory) if !self.dir.path.is_empty() => {
                 Err(Fault::Other(Error::NestedDirectory { path: walk.path_of(name) }.into()))
             }
-            Some(Node::Directory) => Ok(Step::Folder(path)),
+            Some(Node::Directory) => Ok(Step::Dir(path)),
             Some(node) => Ok(Step::Entry(node)),
             None if self.tree.covers(&path) => Err(Fault::Missing),
             None => Err(Fault::Other(Stop::WantsPath(path))),

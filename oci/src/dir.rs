@@ -40,7 +40,8 @@ pub(crate) fn is_dir(path: &Path) -> bool {
     version.is_some_and(|file| begins(file.bytes(0, file.size))) && path.join(MANIFEST).is_file()
 }
 
-/// Returns the directory of the transport `dir:` that `source` names, or that a plain path leads to.
+/// Returns the directory of the transport `dir:` that `source` names, or that a plain path leads
+/// to.
 pub(crate) fn find(source: &Source) -> Option<Dir> {
     match source {
         Source::Image(reference) if reference.transport == Transport::Dir => {
@@ -117,9 +118,9 @@ mod tests {
 
     #[test]
     fn files_of_an_application_with_the_same_names_are_not_an_image() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(MANIFEST), "{}").unwrap();
-        assert!(!is_dir(folder.path()));
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(MANIFEST), "{}").unwrap();
+        assert!(!is_dir(directory.path()));
         for (text, expected) in [
             ("", false),
             ("1.4.2\n", false),
@@ -127,10 +128,10 @@ mod tests {
             ("Directory Transport Version: 1.0\n", true),
             (VERSION_TEXT, true),
         ] {
-            fs::write(folder.path().join(VERSION), text).unwrap();
-            assert_eq!(is_dir(folder.path()), expected, "{text:?}");
+            fs::write(directory.path().join(VERSION), text).unwrap();
+            assert_eq!(is_dir(directory.path()), expected, "{text:?}");
         }
-        fs::remove_file(folder.path().join(MANIFEST)).unwrap();
-        assert!(!is_dir(folder.path()));
+        fs::remove_file(directory.path().join(MANIFEST)).unwrap();
+        assert!(!is_dir(directory.path()));
     }
 }

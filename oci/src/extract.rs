@@ -164,7 +164,7 @@ fn write(
 struct Extraction<'a> {
     /// The path of the directory in the image.
     root: &'a [u8],
-    /// The folder with the files, each named by a number.
+    /// The directory with the files, each named by a number.
     staged: &'a FilePath,
     budget: &'a Budget,
     tree: Tree,
@@ -333,8 +333,8 @@ fn is_beneath(path: &[u8], above: &[u8]) -> bool {
     }
 }
 
-/// Copies `from` to `to`, and returns the number of bytes. An error of `to` is passed to `fails`, so
-/// that it is not reported as a damaged layer.
+/// Copies `from` to `to`, and returns the number of bytes. An error of `to` is passed to `fails`,
+/// so that it is not reported as a damaged layer.
 fn write_file(
     from: &mut impl Read,
     to: &mut impl Write,

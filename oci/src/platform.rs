@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn lesser_variants_serve() {
+    fn lower_variants_match() {
         let texts =
             |text| platform(text).acceptable().iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(texts("linux/arm/v6"), ["linux/arm/v6", "linux/arm/v5", "linux/arm"]);

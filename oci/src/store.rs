@@ -347,8 +347,8 @@ mod tests {
 
     #[test]
     fn a_compressed_archive_has_one_reader_and_others_have_several() {
-        let folder = tempfile::tempdir().unwrap();
-        let [plain, compressed] = ["plain", "compressed"].map(|name| folder.path().join(name));
+        let directory = tempfile::tempdir().unwrap();
+        let [plain, compressed] = ["plain", "compressed"].map(|name| directory.path().join(name));
         let output = format!("oci-archive:{}", plain.display()).parse().unwrap();
         write(&Image::from_scratch(Platform::host()), &output).unwrap();
         let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -357,7 +357,7 @@ mod tests {
         let budget = Budget::new(Limits::default());
         let readers = |path: &FilePath| Store::archive(path, &budget).unwrap().max_readers();
         assert_eq!((readers(&compressed), readers(&plain)), (1, limit::TRANSFERS));
-        let directory = Store::directory(folder.path(), &budget).unwrap();
+        let directory = Store::directory(directory.path(), &budget).unwrap();
         assert_eq!(directory.max_readers(), limit::TRANSFERS);
     }
 }

@@ -11,20 +11,20 @@ use ureq::http::{HeaderMap, StatusCode};
 
 use crate::Error;
 use crate::client::{Client, read_body, resolve};
-use crate::credential::{Credentials, Found, Identity, Login};
-use crate::limit::ANSWER;
+use crate::credential::{Auth, Credentials, Found, Identity};
+use crate::limit::RESPONSE;
 
-/// What a client needs for a registry that requires a login.
+/// What a client needs for a registry that requires credentials.
 #[derive(Debug)]
 pub(crate) struct Access {
     /// What a token must allow: `pull` or `pull,push`.
     pub(crate) actions: &'static str,
-    pub(crate) login: Login,
-    /// Where the login was found, for messages.
+    pub(crate) auth: Auth,
+    /// Where the credentials were found, for messages.
     pub(crate) origin: Mutex<Option<String>>,
 }
 
-/// A token server's answer; older ones say `access_token`.
+/// A token server's response; older ones say `access_token`.
 #[derive(Deserialize)]
 struct Token {
     token: Option<String>,
@@ -47,14 +47,15 @@ pub(crate) fn authorize(
 ) -> Result<Option<SecretString>, Error> {
     let Some(challenge) = challenge(headers) else { return Ok(None) };
     let registry = client.image.registry();
-    let found = access.login.find(&client.image, &client.limits);
-    let found = found.map_err(|source| Error::Login { registry: registry.to_owned(), source })?;
+    let found = access.auth.find(&client.image, &client.limits);
+    let found =
+        found.map_err(|source| Error::Credentials { registry: registry.to_owned(), source })?;
     let identity = found.map(|Found { identity, origin }| {
         *access.origin.lock().unwrap_or_else(PoisonError::into_inner) = Some(origin);
         identity
     });
     match (challenge, identity) {
-        (Challenge::Basic, Some(Identity::Password(login))) => Ok(Some(basic(&login))),
+        (Challenge::Basic, Some(Identity::Password(credentials))) => Ok(Some(basic(&credentials))),
         (Challenge::Basic, _) => Ok(None),
         (Challenge::Bearer { realm, service }, identity) => {
             let scope = format!("repository:{}:{}", client.image.repository(), access.actions);
@@ -107,8 +108,8 @@ fn request_token(
     let time = Some(client.limits.patience);
     // The registry can be its own token server, and then requires its certificate here too.
     let agent = client.agent_for(realm);
-    let (mut answer, _) = client.retry(|| {
-        let answer = if let Some(Identity::Token(token)) = identity {
+    let (mut response, _) = client.retry(|| {
+        let response = if let Some(Identity::Token(token)) = identity {
             let form = [
                 ("grant_type", "refresh_token"),
                 ("service", service.unwrap_or_default()),
@@ -123,21 +124,21 @@ fn request_token(
             if let Some(service) = service {
                 request = request.query("service", service);
             }
-            if let Some(Identity::Password(login)) = identity {
-                request = request.header("Authorization", basic(login).expose_secret());
+            if let Some(Identity::Password(credentials)) = identity {
+                request = request.header("Authorization", basic(credentials).expose_secret());
             }
             request.config().timeout_recv_body(time).build().call()
         };
-        answer.map(|answer| (answer, false)).map_err(Error::http(what.clone()))
+        response.map(|response| (response, false)).map_err(Error::http(what.clone()))
     })?;
-    let body = read_body(&mut answer, ANSWER, &what)?;
-    if answer.status() != StatusCode::OK {
-        return Err(client.refusal(answer.status(), &body, what));
+    let body = read_body(&mut response, RESPONSE, &what)?;
+    if response.status() != StatusCode::OK {
+        return Err(client.refusal(response.status(), &body, what));
     }
     parse_token(&body).map_err(|problem| Error::Invalid { what, problem: problem.to_owned() })
 }
 
-/// Returns the token in the answer of a token server, or what is wrong with the answer.
+/// Returns the token in the response of a token server, or what is wrong with the response.
 pub(crate) fn parse_token(body: &[u8]) -> Result<SecretString, &'static str> {
     // The error's own message may quote the token.
     let token: Token = serde_json::from_slice(body).map_err(|_| "it is not a token")?;
@@ -149,8 +150,8 @@ pub(crate) fn parse_token(body: &[u8]) -> Result<SecretString, &'static str> {
     Ok(token.into())
 }
 
-fn basic(login: &Credentials) -> SecretString {
-    format!("Basic {}", login.encode()).into()
+fn basic(credentials: &Credentials) -> SecretString {
+    format!("Basic {}", credentials.encode()).into()
 }
 
 #[cfg(test)]

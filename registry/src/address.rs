@@ -1,7 +1,7 @@
 //! The addresses to which a registry may send a client.
 //!
-//! A registry names other hosts: where a blob is, where a token is issued, and where an upload goes.
-//! A hostile registry can name a host that the client reaches, but the registry does not: the
+//! A registry names other hosts: where a blob is, where a token is issued, and where an upload
+//! goes. A hostile registry can name a host that the client reaches, but the registry does not: the
 //! metadata service of a cloud, a service on the user's machine, or one in the user's network. So a
 //! host that a registry names must not be nearer to the client than the registry itself.
 
@@ -36,8 +36,8 @@ pub(crate) enum Distance {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Forbidden {
-    /// The address is link-local, which includes the metadata services of clouds, or no address of a
-    /// host at all.
+    /// The address is link-local, which includes the metadata services of clouds, or no address of
+    /// a host at all.
     #[error("{host} has the address {address}, which a registry cannot have")]
     Unusable {
         /// The host.
@@ -58,7 +58,7 @@ pub enum Forbidden {
 }
 
 /// Resolves the names of hosts, and refuses forbidden addresses. The client connects to the
-/// addresses that it returns, so a later answer of the name server has no effect.
+/// addresses that it returns, so a later response of the name server has no effect.
 #[derive(Clone)]
 pub(crate) struct Guard(Arc<State>);
 

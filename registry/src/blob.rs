@@ -49,10 +49,10 @@ fn request(
     size: u64,
     from: u64,
 ) -> Result<BodyReader<'static>, Error> {
-    let answer = client.ask(&Request::get(url, what).part(from, size))?;
-    let answer = client.expect(answer, &[200, 206], what)?;
-    let start = match answer.status() {
-        StatusCode::PARTIAL_CONTENT => start_of(answer.headers()),
+    let response = client.ask(&Request::get(url, what).part(from, size))?;
+    let response = client.expect(response, &[200, 206], what)?;
+    let start = match response.status() {
+        StatusCode::PARTIAL_CONTENT => start_of(response.headers()),
         _ => Some(0),
     };
     let invalid = || Error::Invalid {
@@ -62,7 +62,7 @@ fn request(
     let skip = start.and_then(|start| from.checked_sub(start)).ok_or_else(invalid)?;
     // The reader of images reports a blob that is larger than its size.
     let limit = size.saturating_add(1).saturating_sub(from - skip).max(1);
-    let mut body = answer.into_body().into_with_config().limit(limit).reader();
+    let mut body = response.into_body().into_with_config().limit(limit).reader();
     let fails = |source| Error::Body { what: what.to_owned(), source };
     // A registry that does not support ranges sends the blob from the beginning.
     let skipped = io::copy(&mut body.by_ref().take(skip), &mut io::sink()).map_err(fails)?;

@@ -1,8 +1,9 @@
 //! [`Cache`]: blobs of registries on disk, by their digests.
 //!
 //! Only configurations and layers are stored. The manifest of an image is requested from the
-//! registry each time, with the login of the user, so a tag is never resolved from the cache, and a
-//! blob is used only if the registry has just given the user a manifest of the same repository.
+//! registry each time, with the credentials of the user, so a tag is never resolved from the cache,
+//! and a blob is used only if the registry has just given the user a manifest of the same
+//! repository.
 
 mod entry;
 
@@ -27,16 +28,16 @@ const SHARE: u64 = 4;
 /// The age from which a temporary file belongs to a process that was killed.
 const STALE: Duration = Duration::from_hours(1);
 
-/// A folder with blobs of registries. Clones share their counts.
+/// A directory with blobs of registries. Clones share their counts.
 ///
-/// A blob belongs to the repository from which it was read. Several processes can use the folder at
-/// the same time: a blob appears when it is complete, and its digest is verified each time. If the
-/// blobs exceed the limit, the least recently used ones are deleted.
+/// A blob belongs to the repository from which it was read. Several processes can use the directory
+/// at the same time: a blob appears when it is complete, and its digest is verified each time. If
+/// the blobs exceed the limit, the least recently used ones are deleted.
 #[derive(Debug, Clone)]
 pub struct Cache(Arc<Shared>);
 
 struct Shared {
-    folder: PathBuf,
+    directory: PathBuf,
     limit: u64,
     /// The size of all blobs, in bytes; `None` before it is known.
     size: Mutex<Option<u64>>,
@@ -48,7 +49,7 @@ struct Shared {
 #[derive(Debug, thiserror::Error)]
 #[error("failed to use the cache {}", path.display())]
 pub struct Error {
-    /// The file or folder.
+    /// The file or directory.
     path: PathBuf,
     source: io::Error,
 }
@@ -67,20 +68,21 @@ pub struct Pruned {
 #[derive(Debug, Clone)]
 pub(crate) struct Repository {
     cache: Cache,
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Cache {
-    /// Uses a folder, which is created when the first blob is stored. The blobs have at most `limit`
-    /// bytes in all, not counting those that are being written. `report` gets the first problem, such
-    /// as a full disk, and no later one. No problem prevents an image from being read.
+    /// Uses a directory, which is created when the first blob is stored. The blobs have at most
+    /// `limit` bytes in all, not counting those that are being written. `report` gets the first
+    /// problem, such as a full disk, and no later one. No problem prevents an image from being
+    /// read.
     pub fn new(
-        folder: impl Into<PathBuf>,
+        directory: impl Into<PathBuf>,
         limit: u64,
         report: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(Shared {
-            folder: folder.into(),
+            directory: directory.into(),
             limit,
             size: Mutex::new(None),
             report: Box::new(report),
@@ -92,9 +94,9 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// Returns an error if a folder cannot be read. A cache that does not exist is empty.
+    /// Returns an error if a directory cannot be read. A cache that does not exist is empty.
     pub fn list(&self) -> Result<Vec<Entry>, Error> {
-        let mut entries = list(&self.0.folder)?;
+        let mut entries = list(&self.0.directory)?;
         entries.retain(|entry| !entry.is_temporary);
         Ok(entries)
     }
@@ -103,9 +105,9 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// Returns an error if a folder cannot be read, or a blob cannot be deleted.
+    /// Returns an error if a directory cannot be read, or a blob cannot be deleted.
     pub fn prune(&self, keep: u64) -> Result<Pruned, Error> {
-        let entries = list(&self.0.folder)?;
+        let entries = list(&self.0.directory)?;
         let mut left = total(&entries);
         let mut pruned = Pruned::default();
         let now = SystemTime::now();
@@ -137,9 +139,9 @@ impl Cache {
     pub(crate) fn repository(&self, image: &ImageReference, is_insecure: bool) -> Repository {
         let trust = if is_insecure { entry::INSECURE } else { entry::SECURE };
         // Neither the registry nor a repository has a part that begins with a dot or an underscore.
-        let folder = self.0.folder.join(trust).join(image.registry());
-        let folder = folder.join(image.repository()).join(entry::BLOBS);
-        Repository { cache: self.clone(), folder }
+        let directory = self.0.directory.join(trust).join(image.registry());
+        let directory = directory.join(image.repository()).join(entry::BLOBS);
+        Repository { cache: self.clone(), directory }
     }
 
     /// Reports the first problem.
@@ -154,11 +156,11 @@ impl Cache {
         let mut size = self.0.size.lock().unwrap_or_else(PoisonError::into_inner);
         let total = match *size {
             Some(total) => total.saturating_add(more),
-            None => total(&list(&self.0.folder)?),
+            None => total(&list(&self.0.directory)?),
         };
         *size = Some(total);
         if total > self.0.limit {
-            // A little more than necessary, so that not every blob lists the folder.
+            // A little more than necessary, so that not every blob lists the directory.
             let keep = self.0.limit - self.0.limit / 10;
             self.prune(keep)?;
             *size = None;
@@ -227,13 +229,13 @@ impl Repository {
     }
 
     fn create(&self) -> Result<NamedTempFile, Error> {
-        let fails = |source| Error { path: self.folder.clone(), source };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(fails)?;
-        Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder).map_err(fails)
+        let fails = |source| Error { path: self.directory.clone(), source };
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(fails)?;
+        Builder::new().prefix(TEMPORARY).tempfile_in(&self.directory).map_err(fails)
     }
 
     fn path(&self, digest: &Digest) -> PathBuf {
-        self.folder.join(format!("{}-{}", digest.algorithm(), digest.digest()))
+        self.directory.join(format!("{}-{}", digest.algorithm(), digest.digest()))
     }
 }
 
@@ -314,9 +316,9 @@ impl Read for Storing<'_> {
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (folder, limit) = (&self.folder, &self.limit);
+        let (directory, limit) = (&self.directory, &self.limit);
         f.debug_struct("Cache")
-            .field("folder", folder)
+            .field("directory", directory)
             .field("limit", limit)
             .finish_non_exhaustive()
     }

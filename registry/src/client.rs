@@ -14,7 +14,7 @@ use crate::cache::Repository;
 use crate::configuration::Endpoint;
 use crate::connection::Connection;
 use crate::error::words;
-use crate::limit::{ANSWER, REDIRECTS};
+use crate::limit::{REDIRECTS, RESPONSE};
 use crate::request::Request;
 use crate::retry::{Retry, asked_pause, is_transient};
 use crate::{Error, Limits, Options, Progress};
@@ -51,7 +51,7 @@ pub(crate) struct Client {
     authorization: Mutex<Authorization>,
 }
 
-/// What the client sends once the registry has asked for a login.
+/// What the client sends once the registry has asked for credentials.
 #[derive(Debug, Default)]
 struct Authorization {
     /// The value of the header `Authorization`.
@@ -73,7 +73,7 @@ impl Client {
         let Target { endpoint, is_insecure, connection } = target;
         let base = connection.determine_base(&options.limits)?;
         let image = endpoint.image.clone();
-        let login = endpoint.login(&options.login);
+        let auth = endpoint.auth(&options.auth);
         let is_unverified = options.plain_http || *is_insecure;
         let cache = options.cache.as_ref().map(|cache| cache.repository(&image, is_unverified));
         Ok(Self {
@@ -83,7 +83,7 @@ impl Client {
             limits: options.limits.clone(),
             cache,
             progress: options.progress.clone(),
-            access: Access { actions, login, origin: Mutex::default() },
+            access: Access { actions, auth, origin: Mutex::default() },
             authorization: Mutex::default(),
         })
     }
@@ -99,15 +99,15 @@ impl Client {
     }
 
     /// Sends a request, logs in if the registry asks for it, and tries again after a failure that
-    /// can pass. The last answer is returned, whatever its status is.
+    /// can pass. The last response is returned, whatever its status is.
     pub(crate) fn ask(&self, request: &Request<'_>) -> Result<Response<Body>, Error> {
         let logins = self.logins();
-        let (answer, is_here) = self.retry(|| self.follow(request))?;
-        if answer.status() != StatusCode::UNAUTHORIZED || !is_here {
-            return Ok(answer);
+        let (response, is_here) = self.retry(|| self.follow(request))?;
+        if response.status() != StatusCode::UNAUTHORIZED || !is_here {
+            return Ok(response);
         }
-        self.log_in(answer.headers(), logins)?;
-        self.retry(|| self.follow(request)).map(|(answer, _)| answer)
+        self.log_in(response.headers(), logins)?;
+        self.retry(|| self.follow(request)).map(|(response, _)| response)
     }
 
     /// Sends a request until it succeeds, fails for good, or was sent too often.
@@ -119,7 +119,9 @@ impl Client {
         loop {
             let result = send();
             let asked = match &result {
-                Ok((answer, _)) if is_transient(answer.status()) => asked_pause(answer.headers()),
+                Ok((response, _)) if is_transient(response.status()) => {
+                    asked_pause(response.headers())
+                }
                 Err(error) if error.is_transient() => None,
                 _ => return result,
             };
@@ -129,8 +131,8 @@ impl Client {
         }
     }
 
-    /// Returns the file or the helper with the login for the registry, for messages.
-    pub(crate) fn origin_of_login(&self) -> Option<String> {
+    /// Returns the file or the helper with the credentials for the registry, for messages.
+    pub(crate) fn credentials_origin(&self) -> Option<String> {
         self.access.origin.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -162,15 +164,15 @@ impl Client {
         self.authorization.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a request, and follows redirects. Also returns whether the registry itself answered.
+    /// Sends a request, and follows redirects. Also returns whether the registry itself responded.
     fn follow(&self, request: &Request<'_>) -> Result<(Response<Body>, bool), Error> {
         let mut url = request.url.to_owned();
         for _ in 0..=REDIRECTS {
-            let answer = self.send(request, &url)?;
-            if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-                return Ok((answer, self.is_here(&url)));
+            let response = self.send(request, &url)?;
+            if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+                return Ok((response, self.is_here(&url)));
             }
-            let location = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+            let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let location = location.and_then(|location| resolve(&url, location));
             url = location.ok_or_else(|| Error::Invalid {
                 what: request.what.to_owned(),
@@ -191,7 +193,7 @@ impl Client {
         self.connection.guard.check_literal(&uri).map_err(forbidden)
     }
 
-    /// Checks whether `url` is at the registry, which receives the login. Other hosts do not.
+    /// Checks whether `url` is at the registry, which receives the credentials. Other hosts do not.
     fn is_here(&self, url: &str) -> bool {
         url.strip_prefix(&self.base).is_some_and(|path| path.starts_with('/'))
     }
@@ -230,13 +232,13 @@ impl Client {
         agent.run(request).map_err(Error::http(what()))
     }
 
-    /// Returns the agent for `url`. Only the one for the registry itself presents the certificate of
-    /// the client.
+    /// Returns the agent for `url`. Only the one for the registry itself presents the certificate
+    /// of the client.
     pub(crate) fn agent_for(&self, url: &str) -> &Agent {
         if self.is_here(url) { &self.connection.agent } else { &self.connection.others }
     }
 
-    /// Begins a request, with the login if it is for the registry itself.
+    /// Begins a request, with the credentials if it is for the registry itself.
     fn authorized(&self, method: &Method, url: &str) -> request::Builder {
         let request = request::Builder::new().method(method).uri(url);
         match self.authorization().value.as_ref().filter(|_| self.is_here(url)) {
@@ -245,49 +247,50 @@ impl Client {
         }
     }
 
-    /// Returns `answer` if it has one of the `statuses`, else the error that it means.
+    /// Returns `response` if it has one of the `statuses`, else the error that it means.
     pub(crate) fn expect(
         &self,
-        mut answer: Response<Body>,
+        mut response: Response<Body>,
         statuses: &[u16],
         what: &str,
     ) -> Result<Response<Body>, Error> {
-        let found = answer.status();
+        let found = response.status();
         if statuses.contains(&found.as_u16()) {
-            return Ok(answer);
+            return Ok(response);
         }
         if found == StatusCode::NOT_FOUND {
             let registry = self.image.registry().to_owned();
             return Err(Error::Missing { what: what.to_owned(), registry });
         }
-        let body = read_body(&mut answer, ANSWER, what).unwrap_or_default();
+        let body = read_body(&mut response, RESPONSE, what).unwrap_or_default();
         Err(self.refusal(found, &body, what.to_owned()))
     }
 
-    /// Returns the error that an answer means, unless its status is the expected one.
+    /// Returns the error that a response means, unless its status is the expected one.
     pub(crate) fn refusal(&self, found: StatusCode, body: &[u8], what: String) -> Error {
         let status = format!("{found} {}", words(body)).trim().to_owned();
         if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&found) {
-            let (registry, login) = (self.image.registry().to_owned(), self.origin_of_login());
-            return Error::Denied { what, registry, status, login };
+            let (registry, credentials) =
+                (self.image.registry().to_owned(), self.credentials_origin());
+            return Error::Denied { what, registry, status, credentials };
         }
         Error::Refused { what, status }
     }
 }
 
-/// Reads the body of an answer, which has at most `limit` bytes.
+/// Reads the body of a response, which has at most `limit` bytes.
 pub(crate) fn read_body(
-    answer: &mut Response<Body>,
+    response: &mut Response<Body>,
     limit: u64,
     what: &str,
 ) -> Result<Vec<u8>, Error> {
-    answer.body_mut().with_config().limit(limit).read_to_vec().map_err(|error| match error {
+    response.body_mut().with_config().limit(limit).read_to_vec().map_err(|error| match error {
         ureq::Error::BodyExceedsLimit(limit) => Error::TooLarge { what: what.to_owned(), limit },
         error => Error::http(what.to_owned())(error),
     })
 }
 
-/// Returns the address that `location` names in an answer from `url`.
+/// Returns the address that `location` names in a response from `url`.
 pub(crate) fn resolve(url: &str, location: &str) -> Option<String> {
     let uri: Uri = url.parse().ok()?;
     let scheme = uri.scheme_str()?;
@@ -299,12 +302,12 @@ pub(crate) fn resolve(url: &str, location: &str) -> Option<String> {
         location.to_owned()
     };
     let parsed: Uri = absolute.parse().ok()?;
-    // A user name in an address would be sent as a login.
+    // A user name in an address would be sent as credentials.
     let has_user = parsed.authority()?.as_str().contains('@');
     (["http", "https"].contains(&parsed.scheme_str()?) && !has_user).then_some(absolute)
 }
 
-/// Returns the first byte of a partial answer, in bytes from the beginning.
+/// Returns the first byte of a partial response, in bytes from the beginning.
 pub(crate) fn start_of(headers: &HeaderMap) -> Option<u64> {
     let range = headers.get(CONTENT_RANGE)?.to_str().ok()?;
     range.strip_prefix("bytes ")?.split_once('-')?.0.trim().parse().ok()

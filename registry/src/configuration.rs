@@ -1,5 +1,5 @@
-//! [`Configuration`]: the rules for registries of podman and skopeo (`containers-registries.conf(5)`,
-//! version 2).
+//! [`Configuration`]: the rules for registries of podman and skopeo
+//! (`containers-registries.conf(5)`, version 2).
 
 mod rule;
 
@@ -13,11 +13,11 @@ use serde::Deserialize;
 use unlade_name::ImageReference;
 
 use crate::file;
-use crate::{Login, limit};
+use crate::{Auth, limit};
 
 use self::rule::Rule;
 
-/// The file of the system, and the folder with further files.
+/// The file of the system, and the directory with further files.
 const SYSTEM: &str = "/etc/containers/registries.conf";
 
 /// The files with the rules for registries. The default reads none.
@@ -29,8 +29,8 @@ pub struct Configuration {
     files: Vec<PathBuf>,
     /// Whether one of them must exist.
     is_required: bool,
-    /// The folders whose `*.conf` are read after it.
-    folders: Vec<PathBuf>,
+    /// The directories whose `*.conf` are read after it.
+    directories: Vec<PathBuf>,
 }
 
 /// The rules of all files.
@@ -131,30 +131,30 @@ struct Document {
 impl Configuration {
     /// Creates a configuration that reads only `file`, which must exist.
     pub fn file(file: impl Into<PathBuf>) -> Self {
-        Self { files: vec![file.into()], is_required: true, folders: Vec::new() }
+        Self { files: vec![file.into()], is_required: true, directories: Vec::new() }
     }
 
-    /// Adds the files of `folder`, which are read after all others.
+    /// Adds the files of `directory`, which are read after all others.
     #[must_use]
-    pub fn with_folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folders.push(folder.into());
+    pub fn with_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directories.push(directory.into());
         self
     }
 
     /// Creates a configuration that reads the file that `CONTAINERS_REGISTRIES_CONF` names. Without
     /// this variable, it reads `containers/registries.conf` in `XDG_CONFIG_HOME` (or `~/.config`),
-    /// or else in `/etc`. In both cases, it then reads the folders `registries.conf.d` beside these
-    /// two.
+    /// or else in `/etc`. In both cases, it then reads the directories `registries.conf.d` beside
+    /// these two.
     pub fn from_env() -> Self {
         let path = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = path("HOME").map(|home| home.join(".config"));
         let config = path("XDG_CONFIG_HOME").or(home);
-        let own = config.map(|folder| folder.join("containers/registries.conf"));
+        let own = config.map(|directory| directory.join("containers/registries.conf"));
         let all: Vec<_> = own.into_iter().chain([PathBuf::from(SYSTEM)]).collect();
-        let folders = all.iter().rev().map(|file| file.with_extension("conf.d")).collect();
+        let directories = all.iter().rev().map(|file| file.with_extension("conf.d")).collect();
         match path("CONTAINERS_REGISTRIES_CONF") {
-            Some(file) => Self { files: vec![file], is_required: true, folders },
-            None => Self { files: all, is_required: false, folders },
+            Some(file) => Self { files: vec![file], is_required: true, directories },
+            None => Self { files: all, is_required: false, directories },
         }
     }
 
@@ -169,8 +169,8 @@ impl Configuration {
         if let Some(file) = file {
             rules.add(file)?;
         }
-        for folder in &self.folders {
-            for file in list(folder)? {
+        for directory in &self.directories {
+            for file in list(directory)? {
                 rules.add(&file)?;
             }
         }
@@ -180,9 +180,9 @@ impl Configuration {
 
 /// Lists the `*.conf` files of a directory, sorted by name. A directory that does not exist has
 /// none.
-fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let is_conf = |path: &Path| path.extension().is_some_and(|it| it == "conf") && path.is_file();
-    match file::list(folder, is_conf) {
+    match file::list(directory, is_conf) {
         Err(error) if error.is_missing() => Ok(Vec::new()),
         paths => Ok(paths?),
     }
@@ -191,7 +191,7 @@ fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 impl Rules {
     /// Adds the rules of a file.
     fn add(&mut self, path: &Path) -> Result<(), Error> {
-        let bytes = file::read(path, limit::LOGINS)?;
+        let bytes = file::read(path, limit::FILE)?;
         self.parse(&String::from_utf8_lossy(&bytes), path)
     }
 
@@ -276,11 +276,11 @@ impl Endpoint {
     }
 
     /// Returns what to log in with here.
-    pub(crate) fn login(&self, login: &Login) -> Login {
-        match login {
+    pub(crate) fn auth(&self, auth: &Auth) -> Auth {
+        match auth {
             // They are for the registry that the user named, and for no other.
-            Login::Credentials(_) if self.is_mirror || !self.is_named => Login::Anonymous,
-            login => login.clone(),
+            Auth::Credentials(_) if self.is_mirror || !self.is_named => Auth::Anonymous,
+            auth => auth.clone(),
         }
     }
 }

@@ -139,8 +139,8 @@ impl Connection {
     }
 
     /// Returns the address of the registry, such as `https://registry.example:5000`. Requests the
-    /// API if the scheme is not known. Other threads may do so too, because a registry that does not
-    /// respond would make each wait for the others.
+    /// API if the scheme is not known. Other threads may do so too, because a registry that does
+    /// not respond would make each wait for the others.
     pub(crate) fn determine_base(&self, limits: &Limits) -> Result<String, Error> {
         let scheme = if let Some(scheme) = self.scheme.get() {
             scheme
@@ -151,7 +151,7 @@ impl Connection {
         Ok(format!("{scheme}://{}", self.host))
     }
 
-    /// Finds out whether the registry has TLS. Any answer shows that it has, or has not.
+    /// Finds out whether the registry has TLS. Any response shows that it has, or has not.
     fn determine_scheme(&self, limits: &Limits) -> Result<&'static str, Error> {
         let request = |scheme| self.agent.get(format!("{scheme}://{}/v2/", self.host)).call();
         let describe = |error| Error::http(API.to_owned())(error);
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn the_rules_for_registries_are_read_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let [file, other] = ["a.conf", "b.conf"].map(|name| folder.path().join(name));
+        let directory = tempfile::tempdir().unwrap();
+        let [file, other] = ["a.conf", "b.conf"].map(|name| directory.path().join(name));
         std::fs::write(&file, "unqualified-search-registries = ['a.example']").unwrap();
         let options = Options { configuration: Configuration::file(&file), ..Options::default() };
         let first = options.rules().unwrap();

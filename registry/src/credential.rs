@@ -1,4 +1,4 @@
-//! [`Login`]: how a client logs in to a registry.
+//! [`Auth`]: how a client logs in to a registry.
 
 mod export;
 mod file;
@@ -19,7 +19,7 @@ pub use file::Stored;
 /// How a client logs in to a registry that requires it.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub enum Login {
+pub enum Auth {
     /// Without a user.
     #[default]
     Anonymous,
@@ -29,7 +29,7 @@ pub enum Login {
     Stored(Stored),
 }
 
-/// The login for one registry.
+/// The credentials for one registry.
 #[derive(Debug)]
 pub(crate) enum Identity {
     Password(Credentials),
@@ -37,7 +37,7 @@ pub(crate) enum Identity {
     Token(SecretString),
 }
 
-/// A login, and where it was found.
+/// Credentials, and where they were found.
 pub(crate) struct Found {
     pub(crate) identity: Identity,
     pub(crate) origin: String,
@@ -52,7 +52,7 @@ pub struct Credentials {
     password: SecretString,
 }
 
-/// An error that prevents a login from being read. It does not contain the login.
+/// An error that prevents credentials from being read. It does not contain them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -78,7 +78,7 @@ pub enum Error {
         /// The key of the entry.
         key: String,
     },
-    /// A login is a token that only the registry's own token server accepts.
+    /// The credentials are a token that only the registry's own token server accepts.
     #[error(
         "the credentials for {registry} from {origin} are an identity token, which nodes cannot use"
     )]
@@ -111,15 +111,15 @@ impl Error {
     }
 }
 
-/// Reads the logins of a file, and the output of a helper, which are both in `bytes`.
+/// Reads the credentials in a file, and the output of a helper, which are both in `bytes`.
 #[cfg(feature = "fuzz")]
 pub(crate) fn read_all(bytes: &[u8], image: &ImageReference) {
     file::read_without_helpers(bytes, image);
     let _ = helper::parse(bytes);
 }
 
-impl Login {
-    /// Returns the login for the registry of `image`, if there is one.
+impl Auth {
+    /// Returns the credentials for the registry of `image`, if there are any.
     pub(crate) fn find(
         &self,
         image: &ImageReference,
@@ -127,8 +127,8 @@ impl Login {
     ) -> Result<Option<Found>, Error> {
         match self {
             Self::Anonymous => Ok(None),
-            Self::Credentials(login) => {
-                let identity = Identity::Password(login.clone());
+            Self::Credentials(credentials) => {
+                let identity = Identity::Password(credentials.clone());
                 Ok(Some(Found { identity, origin: "the given credentials".to_owned() }))
             }
             Self::Stored(stored) => stored.find(image, limits),
@@ -137,7 +137,7 @@ impl Login {
 }
 
 impl Credentials {
-    /// Creates the login of a user.
+    /// Creates the credentials of a user.
     pub fn new(user: impl Into<String>, password: impl Into<String>) -> Self {
         Self { user: user.into(), password: password.into().into() }
     }
@@ -176,7 +176,7 @@ mod tests {
     use super::Credentials;
 
     #[test]
-    fn credentials_that_cannot_be_read_are_refused_without_being_told() {
+    fn unreadable_credentials_are_refused_without_being_shown() {
         let read: Credentials = "user:pass:word".parse().unwrap();
         assert_eq!((read.user(), read.password().expose_secret()), ("user", "pass:word"));
         assert!(!format!("{read:?}").contains("pass"));

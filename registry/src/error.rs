@@ -37,8 +37,8 @@ pub enum Error {
         registry: String,
         /// The status, and what the registry says about it.
         status: String,
-        /// The file or the option from which a login was used.
-        login: Option<String>,
+        /// The file or the option from which the credentials were read.
+        credentials: Option<String>,
     },
     /// The registry could not be reached, or closed the connection.
     #[error("failed to request {what}")]
@@ -48,7 +48,7 @@ pub enum Error {
         /// The cause.
         source: Box<ureq::Error>,
     },
-    /// The answer to a request ends early, is too slow, or is too large.
+    /// The response to a request ends early, is too slow, or is too large.
     #[error("failed to read the response for {what}")]
     Body {
         /// The request.
@@ -56,7 +56,7 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
-    /// An answer is larger than the limit.
+    /// A response is larger than the limit.
     #[error("{what} is larger than {limit} bytes")]
     TooLarge {
         /// The request or the document.
@@ -72,7 +72,7 @@ pub enum Error {
         /// The status, and what the registry says about it.
         status: String,
     },
-    /// The answer of a token server, a redirect or a challenge is not valid.
+    /// The response of a token server, a redirect or a challenge is not valid.
     #[error("the response for {what} is not valid: {problem}")]
     Invalid {
         /// The request.
@@ -110,15 +110,15 @@ pub enum Error {
         /// The error of the registry itself.
         source: Box<Error>,
     },
-    /// The login for the registry cannot be read.
+    /// The credentials for the registry cannot be read.
     #[error("failed to read the credentials for {registry}")]
-    Login {
+    Credentials {
         /// The registry.
         registry: String,
         /// The cause.
         source: credential::Error,
     },
-    /// The login that several threads waited for failed.
+    /// The login for which several threads waited failed.
     #[error(transparent)]
     Shared(Arc<Self>),
 }
@@ -176,13 +176,13 @@ impl Error {
     /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Denied { registry, login: None, .. } => Some(format!(
+            Self::Denied { registry, credentials: None, .. } => Some(format!(
                 "if it is private, log in with `podman login {registry}` or `docker login \
                  {registry}`"
             )),
-            Self::Denied { registry, login: Some(login), .. } => Some(format!(
+            Self::Denied { registry, credentials: Some(origin), .. } => Some(format!(
                 "log in again with `podman login {registry}` or `docker login {registry}` if the \
-                 credentials from {login} have expired"
+                 credentials from {origin} have expired"
             )),
             Self::Forbidden { .. } => Some(
                 "check the address of the registry: it must not refer to a host in a nearer \
@@ -206,11 +206,11 @@ impl Error {
     /// Returns the change that may help, if one is known.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Denied { login: None, .. } => Some(Remedy::LoginFile),
+            Self::Denied { credentials: None, .. } => Some(Remedy::CredentialsFile),
             Self::Mirrors { source, .. } => source.remedy(),
             Self::Shared(error) => error.remedy(),
             Self::Http { source, .. } => match tls_error(source)? {
-                // Servers without TLS answer in plain text.
+                // Servers without TLS respond in plain text.
                 rustls::Error::InvalidMessage(_) => Some(Remedy::PlainHttp),
                 rustls::Error::InvalidCertificate(_) => Some(Remedy::Authority),
                 _ => None,
@@ -247,7 +247,7 @@ pub(crate) fn is_transient(error: &io::Error) -> bool {
 /// beginning of another body.
 pub(crate) fn words(body: &[u8]) -> String {
     #[derive(serde::Deserialize)]
-    struct Answer {
+    struct ErrorBody {
         errors: Vec<Item>,
     }
     #[derive(serde::Deserialize)]
@@ -256,12 +256,12 @@ pub(crate) fn words(body: &[u8]) -> String {
         #[serde(default)]
         message: String,
     }
-    let said = match serde_json::from_slice::<Answer>(body) {
-        Ok(answer) => excerpt::list(
-            answer.errors.iter().map(|item| format!("{} {}", item.code, item.message)),
+    let text = match serde_json::from_slice::<ErrorBody>(body) {
+        Ok(response) => excerpt::list(
+            response.errors.iter().map(|item| format!("{} {}", item.code, item.message)),
             "; ",
         ),
         Err(_) => String::from_utf8_lossy(body).into_owned(),
     };
-    excerpt::truncate(said.trim(), 300).unwrap_or_else(|| said.trim().to_owned())
+    excerpt::truncate(text.trim(), 300).unwrap_or_else(|| text.trim().to_owned())
 }

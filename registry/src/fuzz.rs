@@ -28,13 +28,13 @@ pub fn challenges(lines: &[u8]) -> Option<String> {
     }
 }
 
-/// Reads the answer of a token server, and its message if it is an error.
+/// Reads the response of a token server, and its message if it is an error.
 pub fn token(body: &[u8]) -> Result<(), String> {
-    let said = words(body);
-    parse_token(body).map(drop).map_err(|problem| format!("{problem} {said}"))
+    let words = words(body);
+    parse_token(body).map(drop).map_err(|problem| format!("{problem} {words}"))
 }
 
-/// Reads the first byte of a partial answer.
+/// Reads the first byte of a partial response.
 pub fn range(value: &[u8]) -> Option<u64> {
     let value = HeaderValue::from_bytes(value).ok()?;
     start_of(&HeaderMap::from_iter([(CONTENT_RANGE, value)]))
@@ -45,8 +45,8 @@ pub fn redirect(location: &str) -> Option<String> {
     resolve("https://registry.example:5000/v2/a/blobs/x", location)
 }
 
-/// Reads a file with logins, or the output of a credential helper.
-pub fn logins(bytes: &[u8], image: &ImageReference) {
+/// Reads a file with credentials, or the output of a credential helper.
+pub fn credentials(bytes: &[u8], image: &ImageReference) {
     credential::read_all(bytes, image);
 }
 
@@ -59,8 +59,8 @@ pub fn places(text: &str, image: &ImageReference) -> Result<Vec<ImageReference>,
     Ok(places.into_iter().map(|endpoint| endpoint.image).collect())
 }
 
-/// Reads the certificates for `registry` in `folder`.
-pub fn certificates(folder: &Path, registry: &str) -> Result<(), String> {
-    let tls = Tls { folders: vec![folder.to_owned()], ..Tls::default() };
+/// Reads the certificates for `registry` in `directory`.
+pub fn certificates(directory: &Path, registry: &str) -> Result<(), String> {
+    let tls = Tls { directories: vec![directory.to_owned()], ..Tls::default() };
     tls.configs(registry, false).map(drop).map_err(|error| unlade_text::chain(&error))
 }

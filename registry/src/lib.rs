@@ -1,5 +1,5 @@
-//! Reads and writes images in registries: the OCI distribution API, with the logins of podman and
-//! docker.
+//! Reads and writes images in registries: the OCI distribution API, with the credentials of podman
+//! and docker.
 //!
 //! An [`ImageReader`] reads images as [`unlade_oci`] does, also from a registry.
 //! [`copy()`] copies an image from one place to another, and [`push()`] copies one into a registry.
@@ -51,7 +51,7 @@ pub use cache::Cache;
 pub use configuration::Configuration;
 pub use connection::Connections;
 pub use copy::copy;
-pub use credential::{Credentials, Login};
+pub use credential::{Auth, Credentials};
 pub use error::Error;
 pub use explain::{Explanation, explain};
 pub use limit::Limits;
@@ -66,15 +66,15 @@ pub use tls::Tls;
 /// The connection to a registry.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Whether to use HTTP without TLS and without a proxy, for a registry on this machine. A login
-    /// is then sent unencrypted.
+    /// Whether to use HTTP without TLS and without a proxy, for a registry on this machine.
+    /// Credentials is then sent unencrypted.
     pub plain_http: bool,
     /// Which certificates are accepted and presented.
     pub tls: Tls,
     /// The rules for mirrors, and for blocked and insecure registries.
     pub configuration: Configuration,
-    /// The login, if the registry requires one.
-    pub login: Login,
+    /// The credentials, if the registry requires them.
+    pub auth: Auth,
     /// Where blobs are kept that were read from a registry, if they are kept.
     pub cache: Option<Cache>,
     /// Receives the progress of the blobs that are read from the registry, or written to it.

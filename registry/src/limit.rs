@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use unlade_oci::limit::TRANSFERS;
 
-/// The maximum size of an answer that is neither a document nor a blob, in bytes: tokens and error
+/// The maximum size of a response that is neither a document nor a blob, in bytes: tokens and error
 /// messages.
-pub const ANSWER: u64 = 1 << 20;
-/// The maximum size of the headers of an answer, in bytes. Those of large registries have about
+pub const RESPONSE: u64 = 1 << 20;
+/// The maximum size of the headers of a response, in bytes. Those of large registries have about
 /// 4 kB.
 pub const HEADERS: usize = 64 << 10;
 /// The maximum number of redirects that one request follows. Registries use one or two.
@@ -15,9 +15,9 @@ pub const REDIRECTS: usize = 5;
 /// The maximum number of files in a directory with rules for registries, or with the certificates
 /// for one.
 pub const FILES: usize = 1_000;
-/// The maximum size of a file with logins, certificates or rules, and of the output of a credential
+/// The maximum size of a file with credentials, certificates or rules, and of the output of a credential
 /// helper, in bytes.
-pub const LOGINS: u64 = 1 << 20;
+pub const FILE: u64 = 1 << 20;
 
 /// The limits of a client. Each has a default and can be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ pub const LOGINS: u64 = 1 << 20;
 pub struct Limits {
     /// The time without a byte after which a connection is given up.
     pub idle: Duration,
-    /// The time for a whole answer. A blob has more time, in proportion to its size
+    /// The time for a whole response. A blob has more time, in proportion to its size
     /// ([`rate`](Self::rate)).
     pub patience: Duration,
     /// The lowest speed of a blob, in bytes per second.
@@ -36,7 +36,7 @@ pub struct Limits {
     pub pause: Duration,
     /// The longest pause. If a registry asks for a longer one (`Retry-After`), the request fails.
     pub longest_pause: Duration,
-    /// The maximum time for an answer, however large the manifest says that it is.
+    /// The maximum time for a response, however large the manifest says that it is.
     pub longest: Duration,
     /// The time for a credential helper. It can ask the user for a password.
     pub helper: Duration,
@@ -58,13 +58,14 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns the time for an upload of `size` bytes. Unlike a download, an upload is not continued
-    /// after a timeout, so it gets enough time to share the connection with [`TRANSFERS`] others.
+    /// Returns the time for an upload of `size` bytes. Unlike a download, an upload is not
+    /// continued after a timeout, so it gets enough time to share the connection with [`TRANSFERS`]
+    /// others.
     pub(crate) fn time_for_upload(&self, size: u64) -> Duration {
         self.time_for(size.saturating_mul(TRANSFERS as u64))
     }
 
-    /// Returns the time for an answer of `size` bytes.
+    /// Returns the time for a response of `size` bytes.
     pub(crate) fn time_for(&self, size: u64) -> Duration {
         self.patience.saturating_add(Duration::from_secs(size / self.rate.max(1))).min(self.longest)
     }

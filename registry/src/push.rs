@@ -57,26 +57,26 @@ impl Push {
         let digest = blob.digest();
         let what = format!("the blob {digest} of {}", client.image);
         let url = client.url("blobs/uploads/");
-        let answer = client.expect(client.ask(&Request::post(&url, &what))?, &[202], &what)?;
+        let response = client.expect(client.ask(&Request::post(&url, &what))?, &[202], &what)?;
         let invalid = || Error::Invalid {
             what: what.clone(),
             problem: "it does not contain the location for the upload".to_owned(),
         };
-        let place = answer.headers().get(LOCATION).and_then(|place| place.to_str().ok());
+        let place = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
         // The registry may name a place of its own, with a query or without.
         let place = place.and_then(|place| resolve(&url, place)).ok_or_else(invalid)?;
         client.check(&place, &what)?;
         let separator = if place.contains('?') { '&' } else { '?' };
         let url = format!("{place}{separator}digest={digest}");
         let kind = ("application/octet-stream", blob.size());
-        let answer = match &client.progress {
+        let response = match &client.progress {
             Some(progress) => {
                 let mut reader = progress.watch(digest, blob.size(), reader);
                 client.upload(&url, &what, kind, &mut reader)?
             }
             None => client.upload(&url, &what, kind, reader)?,
         };
-        client.expect(answer, &[201], &what).map(drop)
+        client.expect(response, &[201], &what).map(drop)
     }
 
     fn put(&self, manifest: &Descriptor, bytes: &[u8], is_root: bool) -> Result<(), Error> {
@@ -89,13 +89,13 @@ impl Push {
         let size = bytes.len() as u64;
         let upload = || client.upload(&url, &what, (&media_type, size), &mut &*bytes);
         let logins = client.logins();
-        let mut answer = upload()?;
+        let mut response = upload()?;
         // A token can expire during the uploads of large blobs.
-        if answer.status() == StatusCode::UNAUTHORIZED {
-            client.log_in(answer.headers(), logins)?;
-            answer = upload()?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            client.log_in(response.headers(), logins)?;
+            response = upload()?;
         }
-        client.expect(answer, &[201], &what).map(drop)
+        client.expect(response, &[201], &what).map(drop)
     }
 }
 
@@ -104,13 +104,13 @@ impl Destination for Push {
         let digest = blob.digest();
         let what = format!("the blob {digest} of {}", self.client.image);
         let url = self.client.url(&format!("blobs/{digest}"));
-        let answer = self.client.ask(&Request::head(&url, &what))?;
+        let response = self.client.ask(&Request::head(&url, &what))?;
         // Any other status says nothing about the blob. skopeo fails too (`blobExists` of
         // containers/image).
-        if answer.status() == StatusCode::NOT_FOUND {
+        if response.status() == StatusCode::NOT_FOUND {
             return Ok(false);
         }
-        self.client.expect(answer, &[200], &what)?;
+        self.client.expect(response, &[200], &what)?;
         Ok(true)
     }
 

@@ -8,8 +8,8 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Remedy {
-    /// Another file with logins.
-    LoginFile,
+    /// Another file with credentials.
+    CredentialsFile,
     /// HTTP without TLS.
     PlainHttp,
     /// The certificate of the authority that signed that of the registry.
@@ -19,7 +19,7 @@ pub enum Remedy {
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::LoginFile => "specify another file with credentials",
+            Self::CredentialsFile => "specify another file with credentials",
             Self::PlainHttp => "use HTTP if the registry has no TLS",
             Self::Authority => "or specify a file with it",
         })

@@ -122,10 +122,10 @@ impl Remote {
         what: &str,
     ) -> Result<(HeaderMap, Vec<u8>), Error> {
         let url = client.url(&format!("manifests/{reference}"));
-        let answer = client.ask(&Request::get(&url, what).accept(DOCUMENTS))?;
-        let mut answer = client.expect(answer, &[200], what)?;
-        let headers = std::mem::take(answer.headers_mut());
-        Ok((headers, read_body(&mut answer, self.limit, what)?))
+        let response = client.ask(&Request::get(&url, what).accept(DOCUMENTS))?;
+        let mut response = client.expect(response, &[200], what)?;
+        let headers = std::mem::take(response.headers_mut());
+        Ok((headers, read_body(&mut response, self.limit, what)?))
     }
 
     fn request_root(&self, target: &Target) -> Result<Found, Error> {
@@ -143,11 +143,12 @@ impl Remote {
             }
             None => computed.clone(),
         };
-        let said = headers.get(CONTENT_DIGEST).and_then(|value| value.to_str().ok());
-        if let Some(said) = said.filter(|said| said.starts_with("sha256:"))
-            && said != computed.to_string()
+        let announced = headers.get(CONTENT_DIGEST).and_then(|value| value.to_str().ok());
+        if let Some(announced) = announced.filter(|announced| announced.starts_with("sha256:"))
+            && announced != computed.to_string()
         {
-            let problem = format!("its digest is {computed}, but the registry announces {said:?}");
+            let problem =
+                format!("its digest is {computed}, but the registry announces {announced:?}");
             return Err(invalid(problem));
         }
         let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());

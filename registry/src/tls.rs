@@ -11,24 +11,24 @@ use ureq::tls::{
 use crate::file;
 use crate::limit;
 
-/// The folders with a folder for each registry, after that of the user.
-const FOLDERS: [&str; 2] = ["/etc/containers/certs.d", "/etc/docker/certs.d"];
+/// The directories with a directory for each registry, after that of the user.
+const DIRECTORIES: [&str; 2] = ["/etc/containers/certs.d", "/etc/docker/certs.d"];
 
 /// The settings for verifying registries, and for identifying the client.
 ///
 /// The default trusts the authorities of this machine, and reads no files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Tls {
-    /// Whether to accept any certificate, and registries without TLS. A login can then be sent
+    /// Whether to accept any certificate, and registries without TLS. Credentials can then be sent
     /// unencrypted, and to anyone.
     pub insecure: bool,
     /// A file with certificates of authorities (PEM), which are trusted besides those of this
     /// machine.
     pub authorities: Option<PathBuf>,
-    /// Folders that contain a folder for each registry, such as `registry.example:5000`. Only the
-    /// first one that exists is used: its `*.crt` are authorities, and each `*.cert` is a
+    /// Directories that contain a directory for each registry, such as `registry.example:5000`.
+    /// Only the first one that exists is used: its `*.crt` are authorities, and each `*.cert` is a
     /// certificate of the client, with its key in the `*.key` of the same name.
-    pub folders: Vec<PathBuf>,
+    pub directories: Vec<PathBuf>,
 }
 
 /// An error that prevents certificates from being read.
@@ -66,21 +66,21 @@ pub(crate) struct Configs {
 }
 
 impl Tls {
-    /// Returns the settings with the folders of podman and docker: `~/.config/containers/certs.d`,
-    /// `/etc/containers/certs.d` and `/etc/docker/certs.d`.
+    /// Returns the settings with the directories of podman and docker:
+    /// `~/.config/containers/certs.d`, `/etc/containers/certs.d` and `/etc/docker/certs.d`.
     pub fn from_env() -> Self {
         let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         let own = home.map(|home| home.join(".config/containers/certs.d"));
-        let folders = own.into_iter().chain(FOLDERS.map(PathBuf::from)).collect();
-        Self { folders, ..Self::default() }
+        let directories = own.into_iter().chain(DIRECTORIES.map(PathBuf::from)).collect();
+        Self { directories, ..Self::default() }
     }
 
-    /// Returns the folder with the certificates for `registry`, if one exists.
-    pub fn folder(&self, registry: &str) -> Option<PathBuf> {
+    /// Returns the directory with the certificates for `registry`, if one exists.
+    pub fn directory(&self, registry: &str) -> Option<PathBuf> {
         // The name of a registry is not a path, but this function is public.
         let is_name = !registry.is_empty() && !registry.starts_with('.') && !registry.contains('/');
-        let mut folders = self.folders.iter().map(|folder| folder.join(registry));
-        folders.find(|folder| is_name && folder.is_dir())
+        let mut directories = self.directories.iter().map(|directory| directory.join(registry));
+        directories.find(|directory| is_name && directory.is_dir())
     }
 
     pub(crate) fn configs(&self, registry: &str, insecure: bool) -> Result<Configs, Error> {
@@ -88,8 +88,8 @@ impl Tls {
         if let Some(path) = &self.authorities {
             authorities.append(&mut read_certificates(path)?);
         }
-        if let Some(folder) = self.folder(registry) {
-            for path in file::list(&folder, |_| true)? {
+        if let Some(directory) = self.directory(registry) {
+            for path in file::list(&directory, |_| true)? {
                 match path.extension().and_then(|extension| extension.to_str()) {
                     Some("crt") => authorities.append(&mut read_certificates(&path)?),
                     Some("cert") => clients.push(path),
@@ -129,7 +129,7 @@ fn expect(missing: PathBuf, present: &Path) -> Result<(), Error> {
 }
 
 fn read_certificates(path: &Path) -> Result<Vec<Certificate<'static>>, Error> {
-    let bytes = file::read(path, limit::LOGINS)?;
+    let bytes = file::read(path, limit::FILE)?;
     let invalid = || Error::Pem { path: path.to_owned(), expected: "a certificate" };
     let mut certificates = Vec::new();
     for item in parse_pem(&bytes) {
@@ -145,7 +145,7 @@ fn read_client(path: &Path) -> Result<ClientCert, Error> {
     let key = path.with_extension("key");
     expect(key.clone(), path)?;
     let certificates = read_certificates(path)?;
-    let bytes = file::read(&key, limit::LOGINS)?;
+    let bytes = file::read(&key, limit::FILE)?;
     let invalid = |_| Error::Pem { path: key.clone(), expected: "a private key" };
     let key = PrivateKey::from_pem(&bytes).map_err(invalid)?;
     Ok(ClientCert::new_with_certs(&certificates, key))

@@ -81,10 +81,10 @@ pub(crate) enum Unfit {
     Records(#[from] serde_json::Error),
 }
 
-/// The cache of a catalog in a folder.
+/// The cache of a catalog in a directory.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl fmt::Display for CacheState {
@@ -108,17 +108,17 @@ impl From<io::Error> for Unfit {
 }
 
 impl Cache {
-    pub(crate) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned() }
+    pub(crate) fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_owned() }
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Reads the cache of the catalog with the [identity](identify) `catalog`.
     pub(crate) fn open(&self, catalog: &[u8; 32]) -> Result<Index, Unfit> {
-        let file = open(&self.folder.join(FILE), OFlags::RDONLY)?;
+        let file = open(&self.directory.join(FILE), OFlags::RDONLY)?;
         let len = file.metadata()?.len();
         let mut trailer = [0; TRAILER];
         let Some(end) = len.checked_sub(TRAILER as u64).filter(|_| len <= MAX_FILE) else {
@@ -152,8 +152,8 @@ impl Cache {
     /// Creates the file of a new cache. This does not affect another process that is writing a
     /// cache, or that serves from the one that it wrote.
     pub(crate) fn create(&self) -> io::Result<File> {
-        fs::create_dir_all(&self.folder)?;
-        let path = self.folder.join(PARTIAL);
+        fs::create_dir_all(&self.directory)?;
+        let path = self.directory.join(PARTIAL);
         let file = open(&path, OFlags::RDWR | OFlags::CREATE)?;
         file.try_lock().map_err(|error| match error {
             fs::TryLockError::WouldBlock => busy(),
@@ -166,8 +166,8 @@ impl Cache {
         Ok(file)
     }
 
-    /// Completes the cache, whose texts [`create`](Self::create) has received, and replaces an older
-    /// one.
+    /// Completes the cache, whose texts [`create`](Self::create) has received, and replaces an
+    /// older one.
     pub(crate) fn commit(&self, index: &Index, catalog: &[u8; 32]) -> io::Result<()> {
         let written = self.complete(index, catalog);
         written.or_else(|error| self.discard(index.content.file().0).and(Err(error)))
@@ -195,19 +195,19 @@ impl Cache {
         // The user who builds an image is often not the user who reads the cache.
         file.set_permissions(Permissions::from_mode(0o644))?;
         self.check_name(file)?;
-        fs::rename(self.folder.join(PARTIAL), self.folder.join(FILE))
+        fs::rename(self.directory.join(PARTIAL), self.directory.join(FILE))
     }
 
-    /// Removes the file that [`create`](Self::create) has made. A process that has it open can still
-    /// read it. `file` is that file: its lock keeps other writers out until it is removed.
+    /// Removes the file that [`create`](Self::create) has made. A process that has it open can
+    /// still read it. `file` is that file: its lock keeps other writers out until it is removed.
     pub(crate) fn discard(&self, file: &File) -> io::Result<()> {
         self.check_name(file)?;
-        fs::remove_file(self.folder.join(PARTIAL))
+        fs::remove_file(self.directory.join(PARTIAL))
     }
 
     /// Checks that the unfinished cache is `file`, and that it has no other name.
     fn check_name(&self, file: &File) -> io::Result<()> {
-        let (own, named) = (file.metadata()?, fs::symlink_metadata(self.folder.join(PARTIAL))?);
+        let (own, named) = (file.metadata()?, fs::symlink_metadata(self.directory.join(PARTIAL))?);
         if (own.dev(), own.ino()) != (named.dev(), named.ino()) || own.nlink() != 1 {
             return Err(busy());
         }
@@ -215,8 +215,8 @@ impl Cache {
     }
 }
 
-/// Returns what identifies a catalog in a cache: its digest, and the version of this program, because
-/// another one may read the same catalog in another way.
+/// Returns what identifies a catalog in a cache: its digest, and the version of this program,
+/// because another one may read the same catalog in another way.
 pub(crate) fn identify(digest: [u8; 32]) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(digest);
@@ -256,7 +256,7 @@ fn busy() -> io::Error {
     io::Error::other("another process is writing a cache")
 }
 
-/// Opens a regular file. A link is refused, because a folder with a cache may come from others.
+/// Opens a regular file. A link is refused, because a directory with a cache may come from others.
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?);

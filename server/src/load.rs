@@ -48,7 +48,7 @@ impl TextPlace<'_> {
     fn create(&self) -> io::Result<File> {
         match self {
             Self::Cache(cache) => cache.create(),
-            Self::Temporary(folder) => tempfile::tempfile_in(folder),
+            Self::Temporary(dir) => tempfile::tempfile_in(dir),
             Self::Memory => Ok(rustix::fs::memfd_create("texts", MemfdFlags::CLOEXEC)?.into()),
         }
     }
@@ -63,8 +63,8 @@ impl TextPlace<'_> {
 
     fn path(&self) -> PathBuf {
         match self {
-            Self::Cache(cache) => cache.folder().to_owned(),
-            Self::Temporary(folder) => (*folder).to_owned(),
+            Self::Cache(cache) => cache.directory().to_owned(),
+            Self::Temporary(dir) => (*dir).to_owned(),
             Self::Memory => "memory".into(),
         }
     }
@@ -89,14 +89,14 @@ pub(crate) fn load(path: &Path, options: &Options) -> Result<Loaded, Error> {
         let digest = if options.digest { digest().ok() } else { None };
         Ok(Loaded { index: parse_into(path, &places, options)?.0, cache, digest })
     };
-    let Some(folder) = &options.cache else { return without_cache(CacheState::Disabled) };
-    if is_inside(folder, path) {
+    let Some(dir) = &options.cache else { return without_cache(CacheState::Disabled) };
+    if is_inside(dir, path) {
         // The cache would change the catalog, and would be a part of it.
         let failure = "the directory of the cache is inside the catalog".to_owned();
         let reason = "it would be a part of the catalog".to_owned();
         return without_cache(CacheState::Unusable { reason, failure });
     }
-    let cache = Cache::new(folder);
+    let cache = Cache::new(dir);
     let before = match digest() {
         Ok(digest) => digest,
         // If the catalog cannot be read, the parser says why, with the line.
@@ -114,7 +114,7 @@ pub(crate) fn load(path: &Path, options: &Options) -> Result<Loaded, Error> {
         Err(reason) => reason.to_string(),
     };
     let temporary =
-        [TextPlace::Temporary(folder), TextPlace::Temporary(&options.temporary), TextPlace::Memory];
+        [TextPlace::Temporary(dir), TextPlace::Temporary(&options.temporary), TextPlace::Memory];
     let places: Vec<_> = [TextPlace::Cache(&cache)].into_iter().chain(temporary).collect();
     let (index, failure) = parse_into(path, &places, options)?;
     if let Some(failure) = failure {
@@ -137,13 +137,13 @@ pub(crate) fn load(path: &Path, options: &Options) -> Result<Loaded, Error> {
     Ok(Loaded { index, cache, digest: is_unchanged.then_some(before) })
 }
 
-/// Checks whether `folder`, which may not exist yet, is the directory `catalog` or inside it.
-fn is_inside(folder: &Path, catalog: &Path) -> bool {
-    let (Ok(folder), Ok(catalog)) = (path::absolute(folder), catalog.canonicalize()) else {
+/// Checks whether `directory`, which may not exist yet, is the directory `catalog` or inside it.
+fn is_inside(dir: &Path, catalog: &Path) -> bool {
+    let (Ok(dir), Ok(catalog)) = (path::absolute(dir), catalog.canonicalize()) else {
         return false;
     };
-    let existing = folder.ancestors().find_map(|folder| folder.canonicalize().ok());
-    existing.is_some_and(|folder| folder.starts_with(catalog))
+    let existing = dir.ancestors().find_map(|dir| dir.canonicalize().ok());
+    existing.is_some_and(|dir| dir.starts_with(catalog))
 }
 
 /// Reads the catalog, and writes its texts to the first place with room.
@@ -161,8 +161,8 @@ pub(crate) fn check(mut problems: Vec<Problem>) -> Result<(), Error> {
     if problems.is_empty() { Ok(()) } else { Err(Error::Invalid { problems }) }
 }
 
-/// Calls `write` with an empty file in the first place with room. The result has the reason why it is
-/// not the first place.
+/// Calls `write` with an empty file in the first place with room. The result has the reason why it
+/// is not the first place.
 pub(crate) fn write_to<T>(
     places: &[TextPlace<'_>],
     write: impl Fn(File) -> Result<T, Error>,

@@ -1,6 +1,6 @@
 //! The cache in the JSON format of opm (operator-registry `pkg/cache/json.go`).
 //!
-//! An image with such a cache can be served by opm too, which stops if the folder of its cache
+//! An image with such a cache can be served by opm too, which stops if the directory of its cache
 //! contains something else.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,12 +21,12 @@ use crate::service::custom;
 
 mod tar;
 
-/// The folder of the contents, next to the file with the digest.
+/// The directory of the contents, next to the file with the digest.
 const CONTENTS: &str = "cache";
 const DIGEST: &str = "digest";
 /// A file that every cache of opm in this format contains.
 const PACKAGES: &str = "packages.json";
-/// The folder of the other format of opm. It has a digest of its own.
+/// The directory of the other format of opm. It has a digest of its own.
 const POGREB: &str = "pogreb.v1";
 /// The maximum length of the name of a file, in bytes.
 const MAX_NAME: usize = 255;
@@ -46,8 +46,8 @@ pub enum Error {
     /// What is in the place of the cache must not be deleted.
     #[error("failed to replace {}: it is not an opm cache; move or delete it first", .0.display())]
     Foreign(PathBuf),
-    /// The format cannot represent the catalog: the names of the package, the channel and the bundle
-    /// are parts of the name of a file.
+    /// The format cannot represent the catalog: the names of the package, the channel and the
+    /// bundle are parts of the name of a file.
     #[error("the format of opm's cache has no unique file for the bundle {0:?}")]
     Name(String),
 }
@@ -84,13 +84,13 @@ struct CachedEntry<'i> {
     skips: &'i [String],
 }
 
-/// Writes a cache of the catalog in the directory `catalog` to `folder`, and replaces an older one.
-/// Nothing is left of a cache that cannot be completed.
-pub(crate) fn write(index: &Index, catalog: &Path, folder: &Path) -> Result<(), Error> {
-    let [contents, own, pogreb] = [CONTENTS, DIGEST, POGREB].map(|name| folder.join(name));
+/// Writes a cache of the catalog in the directory `catalog` to `directory`, and replaces an older
+/// one. Nothing is left of a cache that cannot be completed.
+pub(crate) fn write(index: &Index, catalog: &Path, directory: &Path) -> Result<(), Error> {
+    let [contents, own, pogreb] = [CONTENTS, DIGEST, POGREB].map(|name| directory.join(name));
     check_old(catalog, &contents, &own)?;
-    // opm prefers this folder, and stops if its digest is not that of the catalog.
-    if is_file(&pogreb.join(DIGEST)) && is_folder(&pogreb) {
+    // opm prefers this directory, and stops if its digest is not that of the catalog.
+    if is_file(&pogreb.join(DIGEST)) && is_directory(&pogreb) {
         if contains(&pogreb, catalog)? {
             return Err(Error::Foreign(pogreb));
         }
@@ -110,7 +110,7 @@ pub(crate) fn write(index: &Index, catalog: &Path, folder: &Path) -> Result<(), 
 /// Checks that the files in the place of a cache are an older cache, and not the catalog or other
 /// files of the user.
 fn check_old(catalog: &Path, contents: &Path, digest: &Path) -> Result<(), Error> {
-    let is_cache = is_folder(contents) && is_file(digest) && is_file(&contents.join(PACKAGES));
+    let is_cache = is_directory(contents) && is_file(digest) && is_file(&contents.join(PACKAGES));
     for path in [contents, digest] {
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -129,8 +129,8 @@ fn contains(path: &Path, catalog: &Path) -> Result<bool, Error> {
     Ok(canonical(catalog)?.starts_with(canonical(path)?))
 }
 
-/// Checks whether the path is a folder, and not a link to one.
-fn is_folder(path: &Path) -> bool {
+/// Checks whether the path is a directory, and not a link to one.
+fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
@@ -140,7 +140,7 @@ fn is_file(path: &Path) -> bool {
 }
 
 fn write_contents(index: &Index, contents: &Path) -> Result<(), Error> {
-    create_folder(contents)?;
+    create_directory(contents)?;
     let json = to_json(&packages(index), contents)?;
     write_file(&contents.join(PACKAGES), &json)?;
     let mut names = BTreeSet::new();
@@ -156,21 +156,21 @@ fn write_contents(index: &Index, contents: &Path) -> Result<(), Error> {
     for (schema, packages) in &index.records.others {
         for (package, spans) in packages {
             let of_schema = contents.join("metas").join(schema);
-            let folder = of_schema.join(package);
+            let directory = of_schema.join(package);
             // No query can contain other names. Upstream refuses to build a cache with paths too.
             let is_long = schema.len().max(package.len()) > MAX_NAME;
             if is_long || custom::check(schema, package).is_err() {
                 return Err(Error::Name(format!("{schema}/{package}")));
             }
-            for folder in [&contents.join("metas"), &of_schema, &folder] {
-                create_folder(folder)?;
+            for directory in [&contents.join("metas"), &of_schema, &directory] {
+                create_directory(directory)?;
             }
             for span in spans {
                 let mut blob = Vec::new();
-                index.content.read(*span, &mut blob).map_err(failed(&folder))?;
+                index.content.read(*span, &mut blob).map_err(failed(&directory))?;
                 let mut hash = FnvHasher::default();
                 hash.write(&blob);
-                write_file(&folder.join(format!("{:x}.json", hash.finish())), &blob)?;
+                write_file(&directory.join(format!("{:x}.json", hash.finish())), &blob)?;
             }
         }
     }
@@ -234,14 +234,14 @@ fn remove(path: &Path, remove: impl Fn(&Path) -> io::Result<()>) -> Result<(), E
     }
 }
 
-/// Writes a file that everybody can read, whatever the mask of the process: upstream's caches cannot
-/// be read by other users, which prevents them from being served.
+/// Writes a file that everybody can read, whatever the mask of the process: upstream's caches
+/// cannot be read by other users, which prevents them from being served.
 fn write_file(path: &Path, text: &[u8]) -> Result<(), Error> {
     let written = fs::write(path, text);
     written.and_then(|()| allow(path, 0o644)).map_err(failed(path))
 }
 
-fn create_folder(path: &Path) -> Result<(), Error> {
+fn create_directory(path: &Path) -> Result<(), Error> {
     let created = fs::create_dir_all(path);
     created.and_then(|()| allow(path, 0o755)).map_err(failed(path))
 }

@@ -35,8 +35,8 @@ const KEEPALIVE: Duration = Duration::from_mins(1);
 /// packages at once, and waits if the server allows fewer.
 const MAX_STREAMS: u32 = 256;
 
-/// The maximum number of resets of streams that a connection remembers, and of those that the client
-/// sends before the server has accepted the streams. Beyond that, the connection is closed.
+/// The maximum number of resets of streams that a connection remembers, and of those that the
+/// client sends before the server has accepted the streams. Beyond that, the connection is closed.
 const MAX_RESETS: usize = 64;
 
 /// The maximum size of a request, in bytes. Requests contain names only.
@@ -46,11 +46,11 @@ const MAX_REQUEST: usize = 64 << 10;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The folder of the cache. It is created if it does not exist. A cache that does not match the
-    /// catalog, that is damaged, or that cannot be read or written is never an error.
+    /// The directory of the cache. It is created if it does not exist. A cache that does not match
+    /// the catalog, that is damaged, or that cannot be read or written is never an error.
     pub cache: Option<PathBuf>,
-    /// The folder for a temporary file with the texts of the catalog, if there is no cache. If it
-    /// cannot be written to, the texts are in memory.
+    /// The directory for a temporary file with the texts of the catalog, if there is no cache. If
+    /// it cannot be written to, the texts are in memory.
     pub temporary: PathBuf,
     /// The limits of the reader.
     pub limits: Limits,
@@ -59,8 +59,8 @@ pub struct Options {
     /// The maximum number of connections of each listener at a time. Further clients wait.
     pub connections: usize,
     /// The maximum number of running calls on all connections, without those for the health of the
-    /// server. Further calls are refused with `RESOURCE_EXHAUSTED`. A call runs until its client has
-    /// received the whole response, so this limits the memory that slow clients take.
+    /// server. Further calls are refused with `RESOURCE_EXHAUSTED`. A call runs until its client
+    /// has received the whole response, so this limits the memory that slow clients take.
     pub calls: usize,
     /// The time that running calls have to end when the server stops. Kubernetes kills a container
     /// after 30 seconds.
@@ -133,16 +133,16 @@ impl Server {
         Ok(Self { index: Arc::new(index), cache, digest, options: options.clone() })
     }
 
-    /// Writes a cache in the JSON format of opm to `folder`, so that opm can serve the catalog from it.
-    /// `catalog` is the directory that was [loaded](Self::load): opm compares the cache with it, the
-    /// permissions of the files included.
+    /// Writes a cache in the JSON format of opm to `directory`, so that opm can serve the catalog
+    /// from it. `catalog` is the directory that was [loaded](Self::load): opm compares the cache
+    /// with it, the permissions of the files included.
     ///
     /// # Errors
     ///
     /// Returns an error if the cache cannot be written, or if its format cannot represent the names
     /// in the catalog.
-    pub fn write_opm_cache(&self, catalog: &Path, folder: &Path) -> Result<(), OpmCacheError> {
-        opm::write(&self.index, catalog, folder)
+    pub fn write_opm_cache(&self, catalog: &Path, directory: &Path) -> Result<(), OpmCacheError> {
+        opm::write(&self.index, catalog, directory)
     }
 
     /// Returns the state of the cache.
@@ -150,8 +150,8 @@ impl Server {
         &self.cache
     }
 
-    /// Serves the catalog until `shutdown` ends, and then until the running calls have ended, or until
-    /// [`Options::grace`] has passed.
+    /// Serves the catalog until `shutdown` ends, and then until the running calls have ended, or
+    /// until [`Options::grace`] has passed.
     ///
     /// # Errors
     ///

@@ -23,28 +23,28 @@ use crate::tea::CATALOG;
 
 const OTHER: &str = "it belongs to another catalog or to another version of unlade";
 
-/// A catalog, and a folder for its cache.
+/// A catalog, and a directory for its cache.
 struct Stage {
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl Stage {
     fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        fs::create_dir(folder.path().join("catalog")).unwrap();
-        let stage = Self { folder };
+        let directory = TempDir::new().unwrap();
+        fs::create_dir(directory.path().join("catalog")).unwrap();
+        let stage = Self { directory };
         fs::write(stage.path("catalog/catalog.yaml"), CATALOG).unwrap();
         stage
     }
 
     fn path(&self, path: &str) -> PathBuf {
-        self.folder.path().join(path)
+        self.directory.path().join(path)
     }
 
     fn options(&self, cache: &Path) -> Options {
         let mut options = Options::default();
         options.cache = Some(cache.to_owned());
-        self.folder.path().clone_into(&mut options.temporary);
+        self.directory.path().clone_into(&mut options.temporary);
         options
     }
 
@@ -188,7 +188,7 @@ fn a_damaged_cache_is_replaced() {
 }
 
 #[test]
-fn what_is_not_a_file_in_place_of_a_cache_is_replaced_and_not_followed() {
+fn links_and_devices_in_place_of_a_cache_are_replaced_and_not_followed() {
     let stage = Stage::new();
     stage.load();
     let (path, target) = (stage.path("cache/unlade.v1"), stage.path("target"));
@@ -258,10 +258,10 @@ fn a_server_that_wrote_a_cache_does_not_prevent_a_new_one() {
 #[test]
 fn without_a_place_for_files_the_texts_are_in_memory() {
     let stage = Stage::new();
-    // Root may write to every folder, but not into a file.
+    // Root may write to every directory, but not into a file.
     fs::write(stage.path("file"), "").unwrap();
     let mut options = stage.options(&stage.path("file"));
-    options.temporary = stage.path("no-such-folder");
+    options.temporary = stage.path("no-such-directory");
     let server = Server::load(&stage.path("catalog"), &options).unwrap();
     assert!(matches!(server.cache(), CacheState::Unusable { .. }), "{:?}", server.cache());
 }

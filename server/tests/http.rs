@@ -23,7 +23,8 @@ use tokio::time::{self, sleep, timeout};
 use crate::port::{FILES, Running, send};
 use crate::running::within;
 
-/// The metas of [`FILES`] in the order of a walk: the folder `a` is before `a-b`, and `.c` is first.
+/// The metas of [`FILES`] in the order of a walk: the directory `a` is before `a-b`, and `.c` is
+/// first.
 const LINES: [&str; 5] = [
     r#"{"name":"green","schema":"example.com/x","size":1}"#,
     r#"{"defaultChannel":"c","name":"tea","schema":"olm.package"}"#,

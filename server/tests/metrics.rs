@@ -94,7 +94,8 @@ async fn the_bytes_of_responses_are_counted() {
     running.wait_for_metrics(&["unlade_server_sent_bytes_total 0"]).await;
     let mut client = Client::with_narrow_streams(running.grpc).await;
     client.package("tea").await.unwrap();
-    // The message, after a header of 5 bytes: name, channel with its name and head, default channel.
+    // The message, after a header of 5 bytes: name, channel with its name and head, default
+    // channel.
     let message = 2 + "tea".len() + 2 + 2 + "c".len() + 2 + "tea.v1".len() + 2 + "c".len();
     let line = format!("unlade_server_sent_bytes_total {}", 5 + message);
     running.wait_for_metrics(&[&line]).await;
@@ -102,8 +103,8 @@ async fn the_bytes_of_responses_are_counted() {
 
 #[tokio::test]
 async fn metrics_name_the_catalog_and_the_state_of_its_cache() {
-    let folder = TempDir::new().unwrap();
-    let catalog = folder.path().join("catalog");
+    let directory = TempDir::new().unwrap();
+    let catalog = directory.path().join("catalog");
     fs::create_dir(&catalog).unwrap();
     fs::write(catalog.join("a"), "schema: x\n").unwrap();
     let mut options = Options::default();
@@ -119,10 +120,10 @@ async fn metrics_name_the_catalog_and_the_state_of_its_cache() {
     };
     check(&options, "disabled", "").await;
     options.digest = false;
-    options.cache = Some(folder.path().join("cache"));
+    options.cache = Some(directory.path().join("cache"));
     check(&options, "written", "it does not exist").await;
     check(&options, "used", "").await;
-    fs::write(folder.path().join("cache/unlade.v1"), "").unwrap();
+    fs::write(directory.path().join("cache/unlade.v1"), "").unwrap();
     let reason = "it is not a complete cache of this version of unlade";
     check(&options, "written", reason).await;
     let running = Running::start_with(&catalog, &options).await;

@@ -96,7 +96,7 @@ fn only_a_cache_of_opm_is_replaced() {
     refused(&build(&stage, "cache"));
     let names = [".indexignore", "catalog.yaml", "packages.json"];
     assert_eq!(stage.names("cache"), names);
-    // A folder that is not a cache, and a file without a cache.
+    // A directory that is not a cache, and a file without a cache.
     fs::rename(stage.path("cache"), stage.path("catalog")).unwrap();
     refused(&build(&stage, "catalog"));
     assert!(stage.path("digest").exists());
@@ -126,8 +126,8 @@ fn an_old_cache_that_opm_would_prefer_is_removed() {
 #[test]
 fn a_cache_inside_the_catalog_is_not_used() {
     let stage = Stage::new(CATALOG);
-    let folder = stage.path("catalog/cache").display().to_string();
-    let output = stage.run(&["--cache-only", "--cache-dir", &folder]);
+    let directory = stage.path("catalog/cache").display().to_string();
+    let output = stage.run(&["--cache-only", "--cache-dir", &directory]);
     assert_eq!(output.status.code(), Some(1), "{}", log(&output));
     assert!(log(&output).contains("WARN"), "{}", log(&output));
     let message = "the directory of the cache is inside the catalog\n";
@@ -261,16 +261,16 @@ fn the_log_can_be_json() {
 fn a_full_disk_prevents_a_cache_and_leaves_nothing() {
     let stage = Stage::new(&format!("{CATALOG}---\nschema: example.com/{}\n", "x".repeat(100_000)));
     fs::create_dir(stage.path("cache")).unwrap();
-    let build = |folder: &Path, size: &str| {
+    let build = |directory: &Path, size: &str| {
         let script = format!(
             "mount -t tmpfs -o size={size} none \"$1\"; shift; \
              if \"$@\"; then echo exit 0; else echo exit $?; fi; ls {}",
-            folder.display()
+            directory.display()
         );
         let mut command = Command::new("unshare");
-        command.args(["--mount", "--map-root-user", "sh", "-ec", &script, "sh"]).arg(folder);
+        command.args(["--mount", "--map-root-user", "sh", "-ec", &script, "sh"]).arg(directory);
         command.arg(env!("CARGO_BIN_EXE_unlade-server")).arg(stage.path("catalog"));
-        command.args(["--cache-only", "--cache-format", "unlade", "--cache-dir"]).arg(folder);
+        command.args(["--cache-only", "--cache-format", "unlade", "--cache-dir"]).arg(directory);
         let output = run(command.arg("--termination-log").arg("/dev/null"));
         (String::from_utf8_lossy(&output.stdout).into_owned(), log(&output))
     };

@@ -31,9 +31,9 @@ use crate::tea::CATALOG;
 const WAIT: Duration = Duration::from_mins(1);
 
 fn load(text: &str) -> Result<Server, LoadError> {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("catalog.yaml"), text).unwrap();
-    Server::load(folder.path(), &Options::default())
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("catalog.yaml"), text).unwrap();
+    Server::load(directory.path(), &Options::default())
 }
 
 struct Running {

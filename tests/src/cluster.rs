@@ -1,9 +1,9 @@
 //! Tests on a real cluster: `cluster_*`.
 //!
-//! `UNLADE_CLUSTER` says which: `testbed` is the one that `cargo xtask cluster up` brought up, a
-//! path is the kubeconfig of any other cluster, whose nodes pull from the registry that
-//! `UNLADE_REGISTRY` names. These tests are ignored (`needs a cluster`, `needs a testbed`) unless
-//! they are selected, as `cargo xtask test` does.
+//! `UNLADE_CLUSTER` selects the cluster: `testbed` is the one that `cargo xtask cluster up`
+//! started, and a path is the kubeconfig of any other cluster, whose nodes pull from the registry
+//! that `UNLADE_REGISTRY` names. These tests are ignored (`needs a cluster`, `needs a testbed`)
+//! unless they are selected, as `cargo xtask test` does.
 
 #![expect(clippy::panic, reason = "a harness: a cluster that does not answer must fail the test")]
 
@@ -56,7 +56,7 @@ impl Cluster {
             return Self::open_running_testbed();
         }
         let kubeconfig = PathBuf::from(&cluster);
-        // Tests run in the directory of their crate, not in that of the person.
+        // Tests run in the directory of their crate, and not in that of the user.
         assert!(kubeconfig.is_absolute(), "{CLUSTER}: {cluster:?} is not an absolute path");
         let kubectl = Kubectl::for_kubeconfig(kubeconfig);
         Self { kubectl, kind: Kind::Other(Registry::from_env()) }
@@ -83,7 +83,7 @@ impl Cluster {
         &self.kubectl
     }
 
-    /// Whether its API server has a kind, such as `Job` of `batch/v1`.
+    /// Checks whether its API server has a kind, such as `Job` of `batch/v1`.
     pub fn serves(&self, group_version: &str, kind: &str) -> bool {
         let path = format!("--raw=/apis/{group_version}");
         let list = self.kubectl.run(["get", &path]).unwrap_or_default();
@@ -168,8 +168,8 @@ impl Cluster {
         name: &str,
         build: impl FnOnce(&Reference) -> Result<T, build::Error>,
     ) -> String {
-        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
-        let path = folder.path().join("image.tar");
+        let directory = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        let path = directory.path().join("image.tar");
         let output =
             Reference { transport: Transport::OciArchive, path: path.clone(), select: None };
         build(&output).unwrap_or_else(|error| panic!("{name}: {error:?}"));

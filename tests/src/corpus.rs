@@ -1,10 +1,10 @@
-//! The corpus of bundles, and what upstream's Go code answered for each of them.
+//! The corpus of bundles, and the recorded results of upstream's Go code for each of them.
 //!
-//! The crafted bundles, the YAML cases and all answers are in `tests/corpus`. The published bundles
-//! and catalogs are not part of the repository: `cargo xtask corpus fetch` gets them. They are in the
-//! folder that `UNLADE_CORPUS` names. Without it, each of the two is in `../shared/corpus` beside the
-//! workspace if that contains it, and in `target/corpus` otherwise. `cargo xtask` looks in the same
-//! places.
+//! The crafted bundles, the YAML cases and all results are in `tests/corpus`. The published bundles
+//! and catalogs are not part of the repository: `cargo xtask corpus fetch` fetches them. They are
+//! in the directory that `UNLADE_CORPUS` names. Without it, each of the two is in
+//! `../shared/corpus` beside the workspace if that contains it, and in `target/corpus` otherwise.
+//! `cargo xtask` looks in the same places.
 
 #![expect(clippy::panic, reason = "a harness: a corpus that does not read must fail the test")]
 
@@ -30,7 +30,7 @@ pub struct Sample {
     pub name: String,
     /// The directory of the bundle.
     pub path: PathBuf,
-    /// The answer of upstream.
+    /// The result of upstream.
     pub golden: Golden,
 }
 
@@ -44,10 +44,10 @@ impl Sample {
     /// out.
     pub fn files(&self) -> Vec<File> {
         let mut files = Vec::new();
-        for (directory, folder) in
+        for (directory, dir) in
             [(Directory::Manifests, "manifests"), (Directory::Metadata, "metadata")]
         {
-            let path = self.path.join(folder);
+            let path = self.path.join(dir);
             if path.is_dir() {
                 for entry in sorted(&path) {
                     if entry.is_file() {
@@ -68,7 +68,7 @@ impl Sample {
 const N_CRAFTED: usize = 49;
 /// The number of published bundles.
 const N_PUBLISHED: usize = 181;
-/// The folder of the crafted bundles, and of their answers.
+/// The directory of the crafted bundles, and of their results.
 const CRAFTED: &str = "crafted";
 
 /// Reads the crafted bundles.
@@ -77,13 +77,13 @@ const CRAFTED: &str = "crafted";
 ///
 /// Panics if there are not exactly 49.
 pub fn crafted() -> Vec<Sample> {
-    let folder = repository();
-    let samples = samples_in(&folder.join("golden").join(CRAFTED), &folder.join(CRAFTED));
+    let dir = repository();
+    let samples = samples_in(&dir.join("golden").join(CRAFTED), &dir.join(CRAFTED));
     assert_eq!(samples.len(), N_CRAFTED, "crafted bundles");
     samples
 }
 
-/// Reads the crafted bundles whose answers have full texts and not only their digests.
+/// Reads the crafted bundles whose results contain full texts and not only their digests.
 ///
 /// # Panics
 ///
@@ -102,7 +102,7 @@ pub fn crafted_with_texts() -> Vec<Sample> {
 /// Panics if there are not exactly 181. A test that calls this must be
 /// `#[ignore = "needs the published bundles"]`.
 pub fn published() -> Vec<Sample> {
-    let bundles = published_folder("bundles");
+    let bundles = published_directory("bundles");
     let packages = sorted(&repository().join("golden"));
     let packages = packages.iter().filter(|package| file_name(package) != CRAFTED);
     let samples: Vec<_> = packages
@@ -112,14 +112,14 @@ pub fn published() -> Vec<Sample> {
     samples
 }
 
-/// Returns the folder of the published catalogs, `OPENSHIFT-VERSION/PACKAGE` each.
+/// Returns the directory of the published catalogs, `OPENSHIFT-VERSION/PACKAGE` each.
 ///
 /// # Panics
 ///
 /// Panics if it does not exist. A test that calls this must be
 /// `#[ignore = "needs the published catalogs"]`.
 pub fn published_catalogs() -> PathBuf {
-    published_folder("catalogs/published")
+    published_directory("catalogs/published")
 }
 
 /// Reads every bundle, crafted and published.
@@ -139,7 +139,7 @@ pub fn lines<T: DeserializeOwned>(file: &str) -> Vec<T> {
     lines.map(|line| parse(&path, line)).collect()
 }
 
-/// Unpacks an archive of the corpus, such as `catalogs/crafted.tar.zst`, into the folder `into`.
+/// Unpacks an archive of the corpus, such as `catalogs/crafted.tar.zst`, into the directory `into`.
 ///
 /// # Panics
 ///
@@ -153,20 +153,20 @@ pub fn unpack(archive: &str, into: &Path) {
     unpack().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
-/// Returns the SHA-256 of `bytes` in hexadecimal, as in the answers.
+/// Returns the SHA-256 of `bytes` in hexadecimal, as in the results.
 pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }
 
-/// Returns the folder of the corpus in the repository.
+/// Returns the directory of the corpus in the repository.
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// Returns a folder of the published part of the corpus.
-fn published_folder(name: &str) -> PathBuf {
+/// Returns a directory of the published part of the corpus.
+fn published_directory(name: &str) -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folder = std::env::var_os("UNLADE_CORPUS").map_or_else(
+    let dir = std::env::var_os("UNLADE_CORPUS").map_or_else(
         || {
             let beside = workspace.join("../shared/corpus").join(name);
             if beside.is_dir() { beside } else { workspace.join("target/corpus").join(name) }
@@ -174,14 +174,14 @@ fn published_folder(name: &str) -> PathBuf {
         |corpus| PathBuf::from(corpus).join(name),
     );
     assert!(
-        folder.is_dir(),
+        dir.is_dir(),
         "{} does not exist: run `cargo xtask corpus fetch`, or name the corpus in UNLADE_CORPUS",
-        folder.display()
+        dir.display()
     );
-    folder
+    dir
 }
 
-/// Reads the bundles below `bundles` that have an answer in `answers`.
+/// Reads the bundles below `bundles` that have a result in `answers`.
 fn samples_in(answers: &Path, bundles: &Path) -> Vec<Sample> {
     let package = file_name(answers);
     let sample = |answer: &PathBuf| Sample {

@@ -1,4 +1,4 @@
-//! The folder `manifests/` of the repository, as users use it: from their own kustomizations.
+//! The directory `manifests/` of the repository, as users use it: from their own kustomizations.
 
 #![expect(clippy::panic, reason = "a harness: a manifest that cannot be built must fail the test")]
 
@@ -17,12 +17,12 @@ pub const OPM: &str = "registry.example/unlade-opm";
 /// The name of the bundle image in the manifests.
 pub const BUNDLE: &str = "registry.example/bundle";
 
-/// A folder with kustomizations that refer to `manifests/` of the repository.
+/// A directory with kustomizations that refer to `manifests/` of the repository.
 #[derive(Debug)]
 pub struct Overlay(TempDir);
 
 impl Overlay {
-    /// Creates a folder with one kustomization, as YAML or JSON.
+    /// Creates a directory with one kustomization, as YAML or JSON.
     ///
     /// # Panics
     ///
@@ -33,30 +33,30 @@ impl Overlay {
         overlay
     }
 
-    /// Creates a folder with several kustomizations, which are built together.
+    /// Creates a directory with several kustomizations, which are built together.
     ///
     /// # Panics
     ///
     /// Panics if a file cannot be written.
     pub fn all(kustomizations: &[Value]) -> Self {
-        let folders: Vec<_> = (0..kustomizations.len()).map(|at| at.to_string()).collect();
-        let overlay = Self::new(&json!({"resources": folders}).to_string());
-        for (folder, kustomization) in folders.iter().zip(kustomizations) {
-            overlay.write(&format!("{folder}/kustomization.yaml"), &kustomization.to_string());
+        let directories: Vec<_> = (0..kustomizations.len()).map(|at| at.to_string()).collect();
+        let overlay = Self::new(&json!({"resources": directories}).to_string());
+        for (directory, kustomization) in directories.iter().zip(kustomizations) {
+            overlay.write(&format!("{directory}/kustomization.yaml"), &kustomization.to_string());
         }
         overlay
     }
 
-    /// Writes another file into the folder, such as one that a kustomization names.
+    /// Writes another file into the directory, such as one that a kustomization names.
     ///
     /// # Panics
     ///
     /// Panics if a file cannot be written.
     pub fn write(&self, path: &str, text: &str) {
         let path = self.0.path().join(path);
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(folder).unwrap_or_else(|error| panic!("{error}"));
-        let manifests = relative(folder);
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(directory).unwrap_or_else(|error| panic!("{error}"));
+        let manifests = relative(directory);
         // Behind a dash of YAML, or as the beginning of a string of JSON.
         let text = text.replace("- manifests/", &format!("- {manifests}/"));
         let text = text.replace("\"manifests/", &format!("\"{manifests}/"));
@@ -67,7 +67,7 @@ impl Overlay {
     ///
     /// # Panics
     ///
-    /// Panics if the name of the temporary folder is not UTF-8.
+    /// Panics if the name of the temporary directory is not UTF-8.
     pub fn path(&self) -> &str {
         let path = self.0.path();
         path.to_str().unwrap_or_else(|| panic!("{} is not UTF-8", path.display()))
@@ -108,13 +108,14 @@ pub fn images<const N: usize>(images: [(&str, &str); N]) -> Value {
     images.collect()
 }
 
-/// Returns the relative path to `manifests/` from a folder, because kustomize accepts no absolute
-/// path.
-fn relative(folder: &Path) -> String {
+/// Returns the relative path to `manifests/` from a directory, because kustomize accepts no
+/// absolute path.
+fn relative(directory: &Path) -> String {
     let real = |path: &Path| {
         fs::canonicalize(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     };
-    let depth = real(folder).components().filter(|it| matches!(it, Component::Normal(_))).count();
+    let depth =
+        real(directory).components().filter(|it| matches!(it, Component::Normal(_))).count();
     let manifests = real(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests"));
     format!("{}{}", "../".repeat(depth), manifests.display().to_string().trim_start_matches('/'))
 }

@@ -17,7 +17,7 @@ pub use unpack::Unpack;
 
 /// The user of OLM's images.
 const USER: &str = "1001";
-/// The PATH of their base image; the unpack Job calls `opm` without a folder.
+/// The PATH of their base image, because the unpack Job calls `opm` without a path.
 const SEARCH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// OLM's own programs, and images of them in the registry of a testbed.
@@ -78,8 +78,8 @@ impl Olm {
         self.programs.program(name)
     }
 
-    /// Defines the wanted kinds of OLM in the cluster; they are deleted with `home`. If those of an
-    /// earlier test are still being deleted, this waits for their end.
+    /// Creates the wanted CustomResourceDefinitions of OLM, which are deleted with `home`. If those
+    /// of an earlier test are still being deleted, waits until they are gone.
     ///
     /// # Panics
     ///
@@ -108,11 +108,11 @@ impl Olm {
     }
 
     fn crds(&self, kubectl: &Kubectl) -> Vec<Value> {
-        let folder = self.programs.crds().display().to_string();
-        let read = ["create", "--dry-run=client", "--output=json", "--filename", &folder];
+        let directory = self.programs.crds().display().to_string();
+        let read = ["create", "--dry-run=client", "--output=json", "--filename", &directory];
         let text = kubectl.run(read).unwrap_or_else(|error| panic!("{error}"));
         let objects = serde_json::Deserializer::from_str(&text).into_iter();
-        objects.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{folder}: {error}"))
+        objects.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{directory}: {error}"))
     }
 }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use unlade_testbed::{Peers, Settings};
 
-/// The maximum time for an answer; the machine may be busy.
+/// The maximum time for a result. It is long, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Returns the program that reports how Go reads layers and documents of images, and builds it if
@@ -40,7 +40,7 @@ pub fn programs() -> Peers {
         .unwrap_or_else(|error| panic!("failed to build upstream's programs: {error}"))
 }
 
-/// operator-registry's writer and loader, running.
+/// A running process with the writer and the loader of operator-registry.
 #[derive(Debug)]
 pub struct Peer {
     process: Child,
@@ -76,7 +76,7 @@ pub struct Loaded {
     pub digests: Vec<String>,
 }
 
-/// One line of the peer.
+/// One line of output of the peer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 struct Answer {
@@ -107,14 +107,14 @@ impl Peer {
 
     fn start(program: &PathBuf) -> Self {
         let mut command = Command::new(program);
-        // It says which files it reads.
+        // Its log names the files that it reads.
         command.arg("answer").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let process = command.spawn();
         let mut process = process.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         let pipes = process.stdin.take().zip(process.stdout.take());
         let (stdin, stdout) = pipes.unwrap_or_else(|| panic!("the peer has no pipes"));
         let (sender, answers) = mpsc::channel();
-        // It ends with the peer's output, or when nobody asks any more.
+        // The thread ends with the output of the peer, or when the receiver is dropped.
         thread::spawn(move || {
             BufReader::new(stdout).lines().try_for_each(|line| sender.send(line))
         });
@@ -189,7 +189,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It ends with its input, too.
+        // The peer also ends when its input ends.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

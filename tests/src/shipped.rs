@@ -22,8 +22,8 @@ pub fn unpacker() -> PathBuf {
     program("unpacker", "cargo xtask dist")
 }
 
-/// Returns the static server that `UNLADE_SERVER` names, or the one that `cargo xtask image --server`
-/// builds.
+/// Returns the static server that `UNLADE_SERVER` names, or the one that `cargo xtask image
+/// --server` builds.
 ///
 /// # Panics
 ///
@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn a_program_that_is_older_than_a_source_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let (program, sources) = (folder.path().join("program"), folder.path().join("src"));
+        let directory = tempfile::tempdir().unwrap();
+        let (program, sources) = (directory.path().join("program"), directory.path().join("src"));
         let check = || check_fresh(&program, std::slice::from_ref(&sources));
         assert!(check().unwrap_err().contains("does not exist"));
         fs::create_dir_all(sources.join("deep")).unwrap();

@@ -9,7 +9,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// The text that the loaded code writes to standard error, and the folder that it creates in `/`.
+/// The text that the loaded code writes to standard error, and the directory that it creates in
+/// `/`.
 pub const MARK: &str = "FOREIGN-CODE-RAN";
 
 /// Variables of an image that lead into the traps, or change what the caller intends.
@@ -43,7 +44,7 @@ pub const ENVIRONMENT: [(&str, &str); 27] = [
     ("CONTAINER_IMAGE", "foreign"),
 ];
 
-const FOLDERS: [&str; 9] = [
+const DIRECTORIES: [&str; 9] = [
     "lib",
     "lib64",
     "lib/x86_64-linux-gnu",
@@ -91,21 +92,21 @@ pub fn lay(root: &Path) {
 }
 
 fn lay_or_fail(root: &Path) -> io::Result<()> {
-    let folder = tempfile::tempdir()?;
-    let library = folder.path().join("trap.so");
-    compile(folder.path(), &library)?;
+    let directory = tempfile::tempdir()?;
+    let library = directory.path().join("trap.so");
+    compile(directory.path(), &library)?;
     let output = Command::new("true").env("LD_PRELOAD", &library).output()?;
     let _ = fs::remove_dir(format!("/{MARK}"));
     assert!(String::from_utf8_lossy(&output.stderr).contains(MARK), "the trap does not work");
 
-    for folder in FOLDERS {
-        let folder = root.join(folder);
-        fs::create_dir_all(&folder)?;
+    for directory in DIRECTORIES {
+        let directory = root.join(directory);
+        fs::create_dir_all(&directory)?;
         for name in LIBRARIES {
-            fs::copy(&library, folder.join(name))?;
+            fs::copy(&library, directory.join(name))?;
         }
         let modules = "module UTF-8// INTERNAL TRAP 1\nmodule INTERNAL UTF-8// TRAP 1\n";
-        fs::write(folder.join("gconv-modules"), modules)?;
+        fs::write(directory.join("gconv-modules"), modules)?;
     }
     fs::create_dir_all(root.join("etc"))?;
     for (name, text) in SETTINGS {
@@ -117,8 +118,8 @@ fn lay_or_fail(root: &Path) -> io::Result<()> {
 }
 
 /// It needs no other library: no library works in the trapped file system.
-fn compile(folder: &Path, library: &Path) -> io::Result<()> {
-    let source = folder.join("trap.c");
+fn compile(directory: &Path, library: &Path) -> io::Result<()> {
+    let source = directory.join("trap.c");
     let code = format!(
         r#"#include <fcntl.h>
 #include <sys/syscall.h>

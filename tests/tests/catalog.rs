@@ -43,10 +43,10 @@ struct Validate {
 
 /// Calls `visit` with the name of each crafted catalog, the answer of opm, and ours.
 fn each_crafted(mut visit: impl FnMut(&str, Golden, Reading)) {
-    let folder = TempDir::new().unwrap();
-    corpus::unpack("catalogs/crafted.tar.zst", folder.path());
-    corpus::unpack("catalogs/crafted-golden.tar.zst", folder.path());
-    let mut answers: Vec<_> = fs::read_dir(folder.path().join("crafted-golden"))
+    let directory = TempDir::new().unwrap();
+    corpus::unpack("catalogs/crafted.tar.zst", directory.path());
+    corpus::unpack("catalogs/crafted-golden.tar.zst", directory.path());
+    let mut answers: Vec<_> = fs::read_dir(directory.path().join("crafted-golden"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
@@ -55,7 +55,7 @@ fn each_crafted(mut visit: impl FnMut(&str, Golden, Reading)) {
     for answer in answers {
         let name = answer.file_stem().unwrap().to_str().unwrap();
         let golden = serde_json::from_slice(&fs::read(&answer).unwrap()).unwrap();
-        let catalog = folder.path().join("crafted").join(name);
+        let catalog = directory.path().join("crafted").join(name);
         visit(name, golden, read(&catalog, &Limits::default()).unwrap());
     }
 }

@@ -56,8 +56,8 @@ struct Published {
     render_graph: String,
 }
 
-/// A catalog with duplicate keys, odd numbers or constraints, and the answers of opm: its verdict, and
-/// the SHA-256 of what it renders. `None` if it refuses to render.
+/// A catalog with duplicate keys, odd numbers or constraints, and the answers of opm: its verdict,
+/// and the SHA-256 of what it renders. `None` if it refuses to render.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Odd {
@@ -80,15 +80,15 @@ fn render_catalog(catalog: &Path, form: Form, migration: Migration) -> Option<St
 
 #[test]
 fn every_crafted_catalog_is_rendered_as_by_opm() {
-    let folder = TempDir::new().unwrap();
-    corpus::unpack("catalogs/crafted.tar.zst", folder.path());
-    corpus::unpack("catalogs/crafted-golden.tar.zst", folder.path());
+    let directory = TempDir::new().unwrap();
+    corpus::unpack("catalogs/crafted.tar.zst", directory.path());
+    corpus::unpack("catalogs/crafted-golden.tar.zst", directory.path());
     let (mut different, mut n_catalogs) = (Vec::new(), 0);
-    for entry in fs::read_dir(folder.path().join("crafted-golden")).unwrap() {
+    for entry in fs::read_dir(directory.path().join("crafted-golden")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let golden: Golden = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        let catalog = folder.path().join("crafted").join(&name);
+        let catalog = directory.path().join("crafted").join(&name);
         n_catalogs += 1;
         let answers = [
             (Form::Json, Migration::None, Some(golden.json)),
@@ -115,12 +115,12 @@ fn every_crafted_catalog_is_rendered_as_by_opm() {
 #[test]
 #[ignore = "needs the published catalogs"]
 fn every_published_catalog_is_accepted_and_rendered_as_by_opm() {
-    let folder = corpus::published_catalogs();
+    let directory = corpus::published_catalogs();
     let goldens: Vec<Published> = corpus::lines("catalogs/published-golden.jsonl");
     assert_eq!(goldens.len(), N_PUBLISHED);
     for golden in goldens {
         let Published { catalog, passed, .. } = &golden;
-        let path = folder.join(catalog);
+        let path = directory.join(catalog);
         let reading = read(&path, &Limits::default()).unwrap();
         let is_valid = reading.problems.iter().all(|it| it.severity == Severity::Warning);
         assert_eq!(is_valid, *passed, "{catalog}: {:#?}", reading.problems);
@@ -142,9 +142,9 @@ fn every_published_catalog_is_accepted_and_rendered_as_by_opm() {
 fn duplicate_keys_odd_numbers_and_constraints_are_read_as_by_opm() {
     let (mut different, mut n_refused) = (Vec::new(), 0);
     for odd in corpus::lines::<Odd>("catalogs/odd.jsonl") {
-        let folder = TempDir::new().unwrap();
-        fs::write(folder.path().join(&odd.file), &odd.text).unwrap();
-        let reading = read(folder.path(), &Limits::default()).unwrap();
+        let directory = TempDir::new().unwrap();
+        fs::write(directory.path().join(&odd.file), &odd.text).unwrap();
+        let reading = read(directory.path(), &Limits::default()).unwrap();
         let is_valid = reading.problems.iter().all(|it| it.severity == Severity::Warning);
         assert_eq!(is_valid, odd.passed, "{}: {:#?}", odd.name, reading.problems);
         n_refused += usize::from(!is_valid);
@@ -153,7 +153,7 @@ fn duplicate_keys_odd_numbers_and_constraints_are_read_as_by_opm() {
             (Form::Yaml, Migration::None, &odd.render_yaml),
             (Form::Json, Migration::CsvMetadata, &odd.render_migrate_json),
         ] {
-            let ours = render_catalog(folder.path(), form, migration);
+            let ours = render_catalog(directory.path(), form, migration);
             if ours.as_ref().map(sha256) != *expected {
                 different.push((odd.name.clone(), form, migration, ours));
             }

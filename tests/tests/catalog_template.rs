@@ -32,13 +32,13 @@ struct Answer {
     text: Option<String>,
 }
 
-/// Renders the bundle whose image was built from a folder below `bundles`: the image
+/// Renders the bundle whose image was built from a directory below `bundles`: the image
 /// `registry.example/foo/bundle:v1.0.0` is that of `foo/v1.0.0`.
 fn render_bundle(bundles: &Path, image: &str, migration: Migration) -> io::Result<Rendered> {
-    let folder = image.strip_prefix("registry.example/").map(|it| it.replace("/bundle:", "/"));
-    let folder: PathBuf = bundles.join(folder.unwrap_or_default());
+    let directory = image.strip_prefix("registry.example/").map(|it| it.replace("/bundle:", "/"));
+    let directory: PathBuf = bundles.join(directory.unwrap_or_default());
     let limits = unlade_bundle::Limits::default();
-    let reading = unlade_directory::read(&folder, &limits).map_err(io::Error::other)?;
+    let reading = unlade_directory::read(&directory, &limits).map_err(io::Error::other)?;
     let loaded = load(&reading, &unlade_loader::Options::default()).map_err(io::Error::other)?;
     let decode = |file: &unlade_bundle::File| {
         unlade_yaml::decode_unstructured(&file.bytes, &unlade_yaml::Limits::default()).ok()?.object
@@ -60,19 +60,19 @@ fn render_bundle(bundles: &Path, image: &str, migration: Migration) -> io::Resul
 
 #[test]
 fn every_template_is_rendered_as_by_opm() {
-    let folder = TempDir::new().unwrap();
-    corpus::unpack("catalogs/templates.tar.zst", folder.path());
-    let folder = folder.path().join("templates");
+    let directory = TempDir::new().unwrap();
+    corpus::unpack("catalogs/templates.tar.zst", directory.path());
+    let directory = directory.path().join("templates");
     let (mut different, mut different_graphs, mut n_templates) = (Vec::new(), Vec::new(), 0);
-    for entry in fs::read_dir(folder.join("templates")).unwrap() {
+    for entry in fs::read_dir(directory.join("templates")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap();
-        let golden = fs::read(folder.join("golden").join(format!("{name}.json"))).unwrap();
+        let golden = fs::read(directory.join("golden").join(format!("{name}.json"))).unwrap();
         let golden: Golden = serde_json::from_slice(&golden).unwrap();
         n_templates += 1;
         let limits = Limits::default();
         let render =
-            |image: &str| render_bundle(&folder.join("bundles"), image, Migration::default());
+            |image: &str| render_bundle(&directory.join("bundles"), image, Migration::default());
         let metas = template::render(fs::File::open(&path).unwrap(), None, &limits.catalog, render);
         let graph = metas.ok().map(|metas| {
             let style = Style { v0_semantics: true, ..Style::default() };
@@ -88,7 +88,7 @@ fn every_template_is_rendered_as_by_opm() {
             (Form::Json, Migration::CsvMetadata, golden.migrated),
         ] {
             let limits = Limits::default();
-            let render = |image: &str| render_bundle(&folder.join("bundles"), image, migration);
+            let render = |image: &str| render_bundle(&directory.join("bundles"), image, migration);
             let text = fs::File::open(&path).unwrap();
             let metas = template::render(text, None, &limits.catalog, render);
             let ours = metas.map(|metas| {

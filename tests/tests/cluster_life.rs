@@ -12,20 +12,20 @@ use unlade_oci::build::{Entry, Image, Layer, write};
 use unlade_testbed::{Node, Part, Settings, State, Testbed, fault};
 use unlade_tests::cluster::Cluster;
 
-/// What a testbed could leave behind outside of its folder: mounts, groups, and processes by the
+/// What a testbed could leave behind outside of its directory: mounts, groups, and processes by the
 /// paths of their programs' arguments.
 fn traces(name: &str) -> Vec<String> {
     let mut traces = Vec::new();
-    let folder = format!("/{name}/");
+    let directory = format!("/{name}/");
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-    traces.extend(mounts.lines().filter(|line| line.contains(&folder)).map(str::to_owned));
+    traces.extend(mounts.lines().filter(|line| line.contains(&directory)).map(str::to_owned));
     for hierarchy in fs::read_dir("/sys/fs/cgroup").unwrap().flatten() {
         let group = hierarchy.path().join(format!("unlade-{name}"));
         traces.extend(group.exists().then(|| group.display().to_string()));
     }
     for process in fs::read_dir("/proc").unwrap().flatten() {
         let arguments = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
-        traces.extend(arguments.contains(&folder).then_some(arguments));
+        traces.extend(arguments.contains(&directory).then_some(arguments));
     }
     traces
 }
@@ -83,7 +83,7 @@ fn cluster_a_testbed_survives_crashes_and_leaves_nothing() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_is_fetched_comes_from_outside_of_the_testbeds_network() {
+fn cluster_downloads_come_from_outside_of_the_testbeds_network() {
     let cluster = Cluster::open_testbed();
     let network = || Ok(fs::read_link("/proc/thread-self/ns/net").unwrap());
     let own = network().unwrap();
@@ -95,14 +95,14 @@ fn cluster_what_is_fetched_comes_from_outside_of_the_testbeds_network() {
     assert_eq!(inside_again, inside);
 }
 
-/// Which of the machine's folders a testbed's first node has its own over.
+/// Which of the machine's directories a testbed's first node has its own over.
 fn node_mounts(testbed: &Testbed) -> Vec<String> {
     let parts = testbed.parts().unwrap();
     let holder = parts.into_iter().find(|part| part.part == Part::Mounts(0)).unwrap();
     let mounts = fs::read_to_string(format!("/proc/{}/mounts", holder.pid.unwrap())).unwrap();
     let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
-    let folders = ["/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/var/log/pods"];
-    points.filter(|point| folders.contains(point)).map(str::to_owned).collect()
+    let directories = ["/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/var/log/pods"];
+    points.filter(|point| directories.contains(point)).map(str::to_owned).collect()
 }
 
 fn a_node_is_lost_and_returns(testbed: &Testbed) {
@@ -119,8 +119,8 @@ fn a_node_is_lost_and_returns(testbed: &Testbed) {
 
 /// Pods on either node ask the API server for its version.
 fn pods_of_one_node_are_cut_off(testbed: &Testbed) {
-    let folder = tempfile::tempdir().unwrap();
-    let archive = folder.path().join("kubectl.tar");
+    let directory = tempfile::tempdir().unwrap();
+    let archive = directory.path().join("kubectl.tar");
     let kubectl = Entry::copy("kubectl", testbed.programs().kubernetes("kubectl"));
     let mut image = Image::from_scratch(Platform::host());
     image.layers.push(Layer::new([kubectl.with_mode(0o755)]));

@@ -78,7 +78,7 @@ pub(crate) enum Error {
     Unavailable { status: u16, message: String, retry_after: Option<Duration> },
     /// The response is not the requested ConfigMap.
     #[error("the response of the API server is not the ConfigMap {name}")]
-    Answer {
+    Response {
         name: String,
         #[source]
         source: Option<unlade_config_map::object::Error>,
@@ -151,11 +151,11 @@ pub(crate) fn attempt(
     let request = Request { method: Method::Get, path, body: Vec::new() };
     let response = status::check(name, server.call(&request, pace.timeout())?)?;
     let existing = ConfigMap::parse_json(&response.body)
-        .map_err(|source| Error::Answer { name: name.clone(), source: Some(source) })?;
+        .map_err(|source| Error::Response { name: name.clone(), source: Some(source) })?;
     // Without a version, the write could overwrite the changes of other clients.
     let is_versioned = existing.metadata.rest.contains_key("resourceVersion");
     if existing.metadata.name != *name || !is_versioned {
-        return Err(Error::Answer { name: name.clone(), source: None });
+        return Err(Error::Response { name: name.clone(), source: None });
     }
     if existing.metadata.rest.contains_key("deletionTimestamp") {
         return Err(Error::Deleted { name: name.clone() });

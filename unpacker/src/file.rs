@@ -28,13 +28,13 @@ mod tests {
 
     #[test]
     fn only_small_regular_files_are_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         std::fs::write(&path, "12345").unwrap();
         assert_eq!(read(&path, 5).unwrap(), b"12345");
         assert!(read(&path, 4).unwrap_err().to_string().contains("larger than 4 bytes"));
-        assert!(read(folder.path(), 4).is_err());
-        let fifo = folder.path().join("fifo");
+        assert!(read(directory.path(), 4).is_err());
+        let fifo = directory.path().join("fifo");
         mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
         assert!(read(&fifo, 4).unwrap_err().to_string().contains("not a regular file"));
     }

@@ -42,8 +42,8 @@ pub(crate) fn install(destination: &Path) -> Result<PathBuf, Error> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let source = openat(CWD, "/proc/self/exe", flags, Mode::empty())
         .map_err(|errno| Error::Source(errno.into()))?;
-    let is_folder = destination.is_dir();
-    let path = if is_folder { destination.join(NAME) } else { destination.to_owned() };
+    let is_directory = destination.is_dir();
+    let path = if is_directory { destination.join(NAME) } else { destination.to_owned() };
     copy(File::from(source), &path, 0o755)
         .map_err(|source| Error::Destination { path: path.clone(), source })?;
     Ok(path)

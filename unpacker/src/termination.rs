@@ -40,8 +40,8 @@ mod tests {
 
     #[test]
     fn only_an_existing_regular_file_is_written_and_no_link_followed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().canonicalize().unwrap().join("log");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap().join("log");
         assert!(write(&path, "[]").is_err());
         assert!(!path.exists());
 

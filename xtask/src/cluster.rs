@@ -154,7 +154,7 @@ fn up(settings: &Settings, nodes: &[Node]) -> Result<(), Error> {
     let testbed = Testbed::up(settings, nodes, &helper()?, &mut print_line)?;
     let seconds = started.elapsed().as_secs_f32();
     eprintln!("the testbed {:?} is ready after {seconds:.1} s\n", settings.name);
-    let folder = testbed.folder().display();
+    let directory = testbed.directory().display();
     println!(
         "  cargo xtask cluster kubectl get pods --all-namespaces\n  \
            cargo xtask cluster exec -- COMMAND            a command in its network\n  \
@@ -162,7 +162,7 @@ fn up(settings: &Settings, nodes: &[Node]) -> Result<(), Error> {
            cargo xtask cluster status                     its parts\n  \
            cargo xtask cluster down                       removes all of it\n\n\
          kubeconfig: {}\n\
-         logs:       {folder}/log",
+         logs:       {directory}/log",
         testbed.kubeconfig().display()
     );
     Ok(())

@@ -119,8 +119,9 @@ pub(crate) fn capture(command: &mut Command) -> Result<Output, Error> {
 
 /// Checks whether a program of this name is on the PATH.
 pub(crate) fn is_on_path(program: &str) -> bool {
-    env::var_os("PATH")
-        .is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+    env::var_os("PATH").is_some_and(|path| {
+        env::split_paths(&path).any(|directory| directory.join(program).is_file())
+    })
 }
 
 /// Returns the command as a user would type it.

@@ -17,7 +17,7 @@ use crate::{
     workspace,
 };
 
-/// The environment variable that names the folder of the corpus.
+/// The environment variable that names the directory of the corpus.
 const CORPUS: &str = "UNLADE_CORPUS";
 /// The SHA-256 and the path of each file, in the format of `sha256sum`, relative to the corpus.
 const CHECKSUMS: &str = "tests/corpus/published.sha256";
@@ -38,7 +38,7 @@ pub(crate) enum Part {
 impl Part {
     const ALL: [Self; 2] = [Self::Bundles, Self::Catalogs];
 
-    /// Its folder in the corpus.
+    /// Its directory in the corpus.
     fn ours(self) -> &'static str {
         match self {
             Self::Bundles => "bundles",
@@ -46,7 +46,7 @@ impl Part {
         }
     }
 
-    /// Its folder in the repository where it was published.
+    /// Its directory in the repository where it was published.
     fn theirs(self) -> &'static str {
         match self {
             Self::Bundles => "operators",
@@ -56,14 +56,14 @@ impl Part {
 
     /// Checks whether it exists. The digests are not compared.
     pub(crate) fn exists(self) -> bool {
-        folders().iter().any(|folder| folder.join(self.ours()).is_dir())
+        directories().iter().any(|directory| directory.join(self.ours()).is_dir())
     }
 
     /// Returns the corpus that contains it, or into which it is fetched.
     pub(crate) fn corpus(self) -> PathBuf {
-        let mut folders = folders();
-        let at = folders.iter().position(|folder| folder.join(self.ours()).is_dir());
-        folders.swap_remove(at.unwrap_or(folders.len() - 1))
+        let mut directories = directories();
+        let at = directories.iter().position(|directory| directory.join(self.ours()).is_dir());
+        directories.swap_remove(at.unwrap_or(directories.len() - 1))
     }
 
     /// Returns the checksums of its files.
@@ -74,15 +74,15 @@ impl Part {
     }
 }
 
-/// The published bundles and catalogs of the corpus. They are in `UNLADE_CORPUS`. Without it, each of
-/// the two is in `../shared/corpus` if that contains it, and in `target/corpus` otherwise.
+/// The published bundles and catalogs of the corpus. They are in `UNLADE_CORPUS`. Without it, each
+/// of the two is in `../shared/corpus` if that contains it, and in `target/corpus` otherwise.
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
     /// Fetches the 181 published bundles and 26 published catalogs with git, and compares each file
     /// with its SHA-256.
     Fetch {
         /// A checkout of community-operators-prod, or a corpus, to copy from; nothing is fetched.
-        #[arg(long, value_name = "FOLDER")]
+        #[arg(long, value_name = "DIRECTORY")]
         from: Option<PathBuf>,
     },
     /// Compares each file of the published bundles and catalogs with its SHA-256.
@@ -101,34 +101,35 @@ pub(crate) fn run(action: &Action) -> Result<(), Error> {
         }
     }
     for part in Part::ALL {
-        let (n_files, folder) = (part.checksums()?.len(), part.corpus().join(part.ours()));
-        println!("{}: {n_files} files have the SHA-256 of {CHECKSUMS}", folder.display());
+        let (n_files, directory) = (part.checksums()?.len(), part.corpus().join(part.ours()));
+        println!("{}: {n_files} files have the SHA-256 of {CHECKSUMS}", directory.display());
     }
     Ok(())
 }
 
-/// Returns the folders that can be the corpus, which need not exist. The tests use the same folders.
-/// What is missing in all of them is fetched into the last one: the others may be read-only.
-fn folders() -> Vec<PathBuf> {
+/// Returns the directories that can be the corpus, which need not exist. The tests use the same
+/// directories. What is missing in all of them is fetched into the last one: the others may be
+/// read-only.
+fn directories() -> Vec<PathBuf> {
     env::var_os(CORPUS).map_or_else(
         || ["../shared/corpus", "target/corpus"].map(|it| workspace::root().join(it)).to_vec(),
-        |folder| vec![folder.into()],
+        |directory| vec![directory.into()],
     )
 }
 
 /// Puts a part in place, from the repository or from a copy of it. Afterwards either all its files
 /// are in place, with the right digests, or none.
 pub(crate) fn fetch(part: Part, from: Option<&Path>) -> Result<(), Error> {
-    let (folder, checksums) = (part.corpus(), part.checksums()?);
+    let (directory, checksums) = (part.corpus(), part.checksums()?);
     if part.exists() {
-        return verify(&folder, &checksums);
+        return verify(&directory, &checksums);
     }
-    let place = folder.join(part.ours());
-    let parent = place.parent().unwrap_or(&folder);
+    let place = directory.join(part.ours());
+    let parent = place.parent().unwrap_or(&directory);
     fs::create_dir_all(parent).map_err(Error::file(parent))?;
     // The files are put next to their final place first, so that they can be moved there all at
     // once.
-    let staging = folder.join(format!("fetch.{}.new", std::process::id()));
+    let staging = directory.join(format!("fetch.{}.new", std::process::id()));
     let outcome = fetch_into(part, from, &staging, &checksums)
         .and_then(|()| fs::rename(staging.join(part.ours()), &place).map_err(Error::file(&place)));
     // The remaining files there are not needed.
@@ -142,7 +143,8 @@ fn fetch_into(
     staging: &Path,
     checksums: &BTreeMap<PathBuf, String>,
 ) -> Result<(), Error> {
-    let archive = folders().iter().map(|folder| folder.join(ARCHIVE)).find(|path| path.is_file());
+    let archive =
+        directories().iter().map(|directory| directory.join(ARCHIVE)).find(|path| path.is_file());
     let repository = staging.join("repository");
     let source = match (from, archive) {
         (Some(from), _) => from.to_owned(),
@@ -162,7 +164,7 @@ fn fetch_into(
     verify(staging, checksums)
 }
 
-/// Clones only the folders of the files, at the pinned commit.
+/// Clones only the directories of the files, at the pinned commit.
 fn clone(part: Part, into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<PathBuf, Error> {
     fs::create_dir_all(into).map_err(Error::file(into))?;
     let git = |arguments: &[&str]| {
@@ -173,7 +175,7 @@ fn clone(part: Part, into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Resu
     git(&["remote", "add", "origin", REPOSITORY])?;
     git(&["fetch", "--quiet", "--depth=1", "--filter=blob:none", "origin", COMMIT])?;
     // PACKAGE/VERSION/... of a bundle, and VERSION/PACKAGE/... of a catalog.
-    let mut folders: Vec<String> = checksums
+    let mut directories: Vec<String> = checksums
         .keys()
         .filter_map(|path| path.strip_prefix(part.ours()).ok())
         .map(|path| {
@@ -181,10 +183,10 @@ fn clone(part: Part, into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Resu
             format!("{}/{}", part.theirs(), parts.join("/"))
         })
         .collect();
-    folders.dedup();
+    directories.dedup();
     git(&["sparse-checkout", "init", "--cone"])?;
     let mut set = Command::new("git");
-    set.arg("-C").arg(into).args(["sparse-checkout", "set"]).args(&folders);
+    set.arg("-C").arg(into).args(["sparse-checkout", "set"]).args(&directories);
     command::capture(&mut set)?;
     git(&["checkout", "--quiet", COMMIT])?;
     Ok(into.to_owned())
@@ -205,18 +207,18 @@ fn unpack(archive: &Path, into: &Path) -> Result<PathBuf, Error> {
         let Some((version, package)) = name.to_str().and_then(|it| it.split_once('-')) else {
             continue;
         };
-        let folder = into.join(Part::Catalogs.theirs()).join(version);
-        fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-        fs::rename(entry.path(), folder.join(package)).map_err(Error::file(&folder))?;
+        let directory = into.join(Part::Catalogs.theirs()).join(version);
+        fs::create_dir_all(&directory).map_err(Error::file(&directory))?;
+        fs::rename(entry.path(), directory.join(package)).map_err(Error::file(&directory))?;
     }
     Ok(into.to_owned())
 }
 
 /// Checks that every file has its digest.
-fn verify(folder: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<(), Error> {
+fn verify(directory: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<(), Error> {
     let mut wrong = Vec::new();
     for (path, wanted) in checksums {
-        let path = folder.join(path);
+        let path = directory.join(path);
         let bytes = fs::read(&path).map_err(Error::file(&path))?;
         let digest = hex(&Sha256::digest(&bytes));
         if digest != *wanted {
@@ -235,7 +237,7 @@ fn checksums() -> Result<BTreeMap<PathBuf, String>, Error> {
     parse(&text).ok_or_else(|| Error::Found(format!("{CHECKSUMS} has an invalid line")))
 }
 
-/// Reads the lines of `sha256sum`. Returns `None` if a path leaves the folders of the parts.
+/// Reads the lines of `sha256sum`. Returns `None` if a path leaves the directories of the parts.
 fn parse(text: &str) -> Option<BTreeMap<PathBuf, String>> {
     let line = |line: &str| {
         let (digest, path) = line.split_once("  ")?;
@@ -261,22 +263,22 @@ mod tests {
 
     #[test]
     fn files_are_copied_from_either_layout_and_compared_with_their_digests() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for part in Part::ALL {
             let path = "etcd/1/manifests/csv.yaml";
             let list = format!("{}  {}/{path}\n", digest("kind: A"), part.ours());
             let checksums = parse(&list).unwrap();
             for layout in [part.ours(), part.theirs()] {
-                let from = folder.path().join(format!("{part:?}/{layout}-source"));
+                let from = directory.path().join(format!("{part:?}/{layout}-source"));
                 let source = from.join(layout).join(path);
                 fs::create_dir_all(source.parent().unwrap()).unwrap();
                 fs::write(&source, "kind: A").unwrap();
-                let staging = folder.path().join(format!("{part:?}/{layout}-good"));
+                let staging = directory.path().join(format!("{part:?}/{layout}-good"));
                 fetch_into(part, Some(&from), &staging, &checksums).unwrap();
                 assert_eq!(fs::read(staging.join(part.ours()).join(path)).unwrap(), b"kind: A");
 
                 fs::write(&source, "kind: B").unwrap();
-                let staging = folder.path().join(format!("{part:?}/{layout}-bad"));
+                let staging = directory.path().join(format!("{part:?}/{layout}-bad"));
                 let error = fetch_into(part, Some(&from), &staging, &checksums).unwrap_err();
                 let error = error.to_string();
                 assert!(error.contains("1 files differ") && error.contains(path), "{error}");

@@ -263,8 +263,8 @@ fn check_symbols(toolchain: &Toolchain, program: &Path) -> Result<(), Error> {
 /// Writes the program without its symbols, and returns its size in bytes.
 fn strip(toolchain: &Toolchain, program: &Path, stripped: &Path) -> Result<u64, Error> {
     let file = Error::file(stripped);
-    if let Some(folder) = stripped.parent() {
-        fs::create_dir_all(folder).map_err(file)?;
+    if let Some(directory) = stripped.parent() {
+        fs::create_dir_all(directory).map_err(file)?;
     }
     command::run(toolchain.tool("strip").arg("--strip-all").arg("-o").arg(stripped).arg(program))?;
     Ok(fs::metadata(stripped).map_err(file)?.len())

@@ -124,15 +124,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     summarize(&reports)
 }
 
-/// Returns the folder of builds, seeds and logs.
+/// Returns the directory of builds, seeds and logs.
 fn place() -> PathBuf {
     workspace::target().join("fuzz")
 }
 
 /// Reads the names of all targets.
 fn targets() -> Result<Vec<String>, Error> {
-    let folder = workspace::root().join("fuzz/fuzz_targets");
-    let mut names: Vec<_> = entries(&folder)?
+    let directory = workspace::root().join("fuzz/fuzz_targets");
+    let mut names: Vec<_> = entries(&directory)?
         .iter()
         .filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
         .collect();
@@ -161,8 +161,8 @@ fn run_target(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Resu
     let corpus = fuzz.join("corpus").join(target);
     let artifacts = fuzz.join("artifacts").join(target);
     let logs = place().join("logs");
-    for folder in [&corpus, &artifacts, &logs] {
-        fs::create_dir_all(folder).map_err(Error::file(folder))?;
+    for directory in [&corpus, &artifacts, &logs] {
+        fs::create_dir_all(directory).map_err(Error::file(directory))?;
     }
     let before = entries(&artifacts)?;
     let mut libfuzzer = Command::new(programs.join(target));
@@ -184,9 +184,9 @@ fn run_target(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Resu
     Ok(Report::read(target, &text, cpu, findings, code == Some(0), log))
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let file = Error::file(folder);
-    let entries = fs::read_dir(folder).map_err(file)?;
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let file = Error::file(directory);
+    let entries = fs::read_dir(directory).map_err(file)?;
     entries.map(|entry| Ok(entry.map_err(file)?.path())).collect()
 }
 

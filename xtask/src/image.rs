@@ -16,7 +16,7 @@ use unlade_oci::{
     Reference, Select, Source, Transport,
     build::{self, Image, Written},
 };
-use unlade_registry::{Login, Options, credential::Stored, push};
+use unlade_registry::{Auth, Options, credential::Stored, push};
 
 use crate::{
     command::{Error, capture},
@@ -95,12 +95,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     println!("{}\n{}", path.display(), written.digest);
     if let Some(name) = &arguments.push {
         let credentials = env::var(CREDENTIALS).ok().filter(|both| !both.is_empty());
-        let login = match credentials {
-            Some(both) => Login::Credentials(both.parse()?),
-            None => Login::Stored(Stored::from_env()),
+        let auth = match credentials {
+            Some(both) => Auth::Credentials(both.parse()?),
+            None => Auth::Stored(Stored::from_env()),
         };
         let plain_http = arguments.plain_http;
-        let options = Options { plain_http, login, ..Options::default() };
+        let options = Options { plain_http, auth, ..Options::default() };
         let digest = push(&Source::Path(path), name, &options)?;
         println!("{}/{}@{digest}", name.registry(), name.repository());
     }

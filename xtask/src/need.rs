@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_allowed_is_unmet_and_not_in_the_plan() {
+    fn needs_that_are_not_allowed_are_unmet_and_not_in_the_plan() {
         let cache = tempfile::tempdir().unwrap();
         let settings = settings(cache.path());
         let limits = Limits { no_install: true, no_cluster: true };
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_made_is_unmet() {
+    fn needs_that_could_not_be_made_are_unmet() {
         let mut plan = Plan { needs_testbed: true, ..Plan::default() };
         plan.fail(Made::TestbedPrograms, "no network");
         let wanted = [("a cluster", "no network"), ("a testbed", "no network")];

@@ -46,11 +46,11 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let toolchains = toolchains(&arguments.architecture)?;
-    let folder = workspace::target().join(format!("release-{VERSION}"));
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(Error::file(&folder))?;
+    let directory = workspace::target().join(format!("release-{VERSION}"));
+    if directory.exists() {
+        fs::remove_dir_all(&directory).map_err(Error::file(&directory))?;
     }
-    fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
+    fs::create_dir_all(&directory).map_err(Error::file(&directory))?;
 
     let mut built = Vec::new();
     for [unpacker, commands] in &toolchains {
@@ -63,23 +63,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     for (unpacker, commands) in &built {
         let name = file_name("unlade", unpacker.architecture);
         let entries = [entries(commands)?, documents.clone()].concat();
-        let path = folder.join(format!("{name}.tar.gz"));
+        let path = directory.join(format!("{name}.tar.gz"));
         archive::write(&path, &name, entries).map_err(Error::file(&path))?;
         archives.push(Archive {
             architecture: unpacker.architecture,
             url: format!("{REPOSITORY}/releases/download/v{VERSION}/{name}.tar.gz"),
             sha256: sha256(&path)?,
-            folder: name,
+            directory: name,
         });
-        copy_unpacker(unpacker, &folder)?;
+        copy_unpacker(unpacker, &directory)?;
     }
-    let manifest = folder.join("unlade.yaml");
+    let manifest = directory.join("unlade.yaml");
     fs::write(&manifest, krew::manifest(VERSION, REPOSITORY, &archives))
         .map_err(Error::file(&manifest))?;
-    let sums = folder.join("SHA256SUMS");
-    let text = checksums(&folder)?;
+    let sums = directory.join("SHA256SUMS");
+    let text = checksums(&directory)?;
     fs::write(&sums, &text).map_err(Error::file(&sums))?;
-    println!("\n{}\n{text}", folder.display());
+    println!("\n{}\n{text}", directory.display());
     Ok(())
 }
 
@@ -152,12 +152,12 @@ fn documents<'a>(built: impl Iterator<Item = &'a Shipped>) -> Result<Vec<Entry>,
 }
 
 /// Copies the unpacker with its licences and its bill of materials, which name what is in it.
-fn copy_unpacker(shipped: &Shipped, folder: &Path) -> Result<(), Error> {
+fn copy_unpacker(shipped: &Shipped, directory: &Path) -> Result<(), Error> {
     let name = file_name(UNPACKER.name, shipped.architecture);
     let all =
         [(&shipped.program, ""), (&shipped.licences, ".licences.txt"), (&shipped.bom, ".cdx.json")];
     for (from, end) in all {
-        fs::copy(from, folder.join(format!("{name}{end}"))).map_err(Error::file(from))?;
+        fs::copy(from, directory.join(format!("{name}{end}"))).map_err(Error::file(from))?;
     }
     Ok(())
 }
@@ -166,10 +166,10 @@ fn file_name(program: &str, architecture: Architecture) -> String {
     format!("{program}-{VERSION}-linux-{}", architecture.name())
 }
 
-/// Returns the digests of all files of a folder, as `sha256sum --check` reads them.
-fn checksums(folder: &Path) -> Result<String, Error> {
+/// Returns the digests of all files of a directory, as `sha256sum --check` reads them.
+fn checksums(directory: &Path) -> Result<String, Error> {
     let mut text = String::new();
-    for path in list(folder)? {
+    for path in list(directory)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let _ = writeln!(text, "{}  {name}", sha256(&path)?);
     }
@@ -180,10 +180,10 @@ fn sha256(path: &Path) -> Result<String, Error> {
     Ok(hex(&Sha256::digest(read(path)?)))
 }
 
-/// Returns the paths of the files of a folder, sorted.
-fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let entries = fs::read_dir(folder).map_err(Error::file(folder))?;
-    let paths = entries.map(|entry| Ok(entry.map_err(Error::file(folder))?.path()));
+/// Returns the paths of the files of a directory, sorted.
+fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = fs::read_dir(directory).map_err(Error::file(directory))?;
+    let paths = entries.map(|entry| Ok(entry.map_err(Error::file(directory))?.path()));
     let mut paths = paths.collect::<Result<Vec<_>, Error>>()?;
     paths.sort();
     Ok(paths)
@@ -199,17 +199,17 @@ mod tests {
 
     #[test]
     fn an_archive_has_both_commands_and_the_documents_that_they_write() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         // In place of the command: `man DIRECTORY` and `completion SHELL`.
         let script = "#!/bin/sh\n\
             if [ $1 = man ]; then mkdir -p $2 && echo page > $2/${0##*/}.1; else echo for $2; fi\n";
-        let programs = COMMANDS.each_ref().map(|program| folder.path().join(program.name));
+        let programs = COMMANDS.each_ref().map(|program| directory.path().join(program.name));
         for program in &programs {
             fs::write(program, script).unwrap();
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             fs::set_permissions(program, mode).unwrap();
         }
-        let [licences, bom] = ["licences", "bom"].map(|name| folder.path().join(name));
+        let [licences, bom] = ["licences", "bom"].map(|name| directory.path().join(name));
         fs::write(&licences, "MIT").unwrap();
         fs::write(&bom, "{}").unwrap();
         let architecture = Architecture::host().unwrap();
@@ -242,7 +242,7 @@ mod tests {
         ];
         assert_eq!(paths, expected);
 
-        let paths = ["one", "two"].map(|name| folder.path().join(name));
+        let paths = ["one", "two"].map(|name| directory.path().join(name));
         for path in &paths {
             archive::write(path, "unlade-1", entries.clone()).unwrap();
         }

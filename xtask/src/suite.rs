@@ -92,7 +92,7 @@ impl Test {
     /// derived from the file, with or without a module `tests`, in which unit tests are.
     pub(crate) fn matches(&self, filter: &str) -> bool {
         let file = self.file.trim_end_matches(".rs");
-        // A file or folder directly below `tests/` is a target and not a module.
+        // A file or directory directly below `tests/` is a target and not a module.
         let module = file.rsplit_once("src/").map(|(_, module)| module).or_else(|| {
             let (_, target) = file.rsplit_once("tests/")?;
             target.split_once('/').map(|(_, module)| module)
@@ -183,9 +183,9 @@ impl Suite {
     }
 }
 
-/// Finds the Rust files below a folder, except in build folders and hidden folders.
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
+/// Finds the Rust files below a directory, except in build directories and hidden directories.
+fn sources(directory: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with('.') || name == "target" {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_run_is_a_mistake() {
+    fn a_test_that_would_never_run_is_a_mistake() {
         let known = ["strace", "a testbed"];
         let of = |reason: &str, name: &str| {
             let text = format!("#[test]\n#[ignore = \"{reason}\"]\nfn {name}() {{}}\n");

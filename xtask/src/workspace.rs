@@ -1,4 +1,4 @@
-//! The folders of the workspace.
+//! The directories of the workspace.
 
 use std::path::{Path, PathBuf};
 

@@ -14,7 +14,7 @@ use crate::progress;
 #[command(next_help_heading = "Cache")]
 pub(crate) struct CachePlace {
     #[command(flatten)]
-    folder: CacheFolder,
+    directory: CacheDirectory,
 
     /// Maximum size of all blobs in this directory; 0 turns the cache off
     #[arg(
@@ -28,10 +28,10 @@ pub(crate) struct CachePlace {
     blob_cache_size: Size,
 }
 
-/// The folder for blobs of registries.
+/// The directory for blobs of registries.
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Cache")]
-pub(crate) struct CacheFolder {
+pub(crate) struct CacheDirectory {
     /// Directory for cached blobs; the default is unlade/blobs in XDG_CACHE_HOME or ~/.cache
     #[arg(long, value_name = "DIRECTORY", env = "UNLADE_CACHE_DIR", hide_env_values = true)]
     #[arg(hide_short_help = true)]
@@ -45,15 +45,15 @@ impl CachePlace {
             return None;
         }
         let limit = u64::try_from(self.blob_cache_size.0).unwrap_or(u64::MAX);
-        Some(cache::Cache::new(self.folder.folder()?, limit, |problem| {
+        Some(cache::Cache::new(self.directory.directory()?, limit, |problem| {
             progress::note(&format!("warning: {problem}; images are read without the cache"));
         }))
     }
 }
 
-impl CacheFolder {
-    /// Returns the folder. Returns `None` if it is not given, and the user has no home.
-    pub(crate) fn folder(self) -> Option<PathBuf> {
+impl CacheDirectory {
+    /// Returns the directory. Returns `None` if it is not given, and the user has no home.
+    pub(crate) fn directory(self) -> Option<PathBuf> {
         let path = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let base = path("XDG_CACHE_HOME").filter(|path| path.is_absolute());
         let base = base.or_else(|| path("HOME").map(|home| home.join(".cache")));
@@ -63,10 +63,10 @@ impl CacheFolder {
 
 /// List and delete the registry blobs that are cached on this machine
 ///
-/// `unpack`, `copy` and `catalog` keep the configurations and layers that they read from registries.
-/// A blob is used again only for the same repository, after the registry has returned a manifest
-/// that names it, and only if its digest still matches. If the blobs exceed the limit, the least
-/// recently used ones are deleted.
+/// `unpack`, `copy` and `catalog` keep the configurations and layers that they read from
+/// registries. A blob is used again only for the same repository, after the registry has returned a
+/// manifest that names it, and only if its digest still matches. If the blobs exceed the limit, the
+/// least recently used ones are deleted.
 #[derive(Debug, Group)]
 pub(crate) struct Cache {
     #[command(subcommand)]
@@ -87,7 +87,7 @@ pub(crate) struct CacheList {
     pub(crate) output: Option<CacheOutput>,
 
     #[command(flatten)]
-    pub(crate) folder: CacheFolder,
+    pub(crate) directory: CacheDirectory,
 }
 
 /// Delete the blobs
@@ -100,7 +100,7 @@ pub(crate) struct CachePrune {
     pub(crate) keep: Size,
 
     #[command(flatten)]
-    pub(crate) folder: CacheFolder,
+    pub(crate) directory: CacheDirectory,
 }
 
 /// The output format of `unlade cache list`.

@@ -49,7 +49,8 @@ pub(crate) enum CatalogCommand {
 /// Check whether a catalog is valid
 ///
 /// Accepts and refuses the same catalogs as `opm validate`. Reports all problems at once, with
-/// their files and lines. A warning is about something that `opm` accepts but drops.
+/// their files and lines. A warning is about something that `opm` accepts but drops, or that is
+/// probably a mistake.
 #[derive(Debug, Group)]
 pub(crate) struct Validate {
     /// The directory of the catalog, a single file, or a catalog image; `-` means standard input
@@ -105,9 +106,9 @@ pub(crate) struct List {
 
 /// Draw the upgrade graphs of a catalog
 ///
-/// An arrow leads from a bundle to the bundle that replaces or skips it. The Mermaid text
-/// is the same as the output of `opm alpha render-graph`. The catalog need not be valid: the command
-/// also draws broken graphs.
+/// An arrow leads from a bundle to the bundle that replaces or skips it. The Mermaid text is the
+/// same as the output of `opm alpha render-graph`. The catalog need not be valid: the command also
+/// draws broken graphs.
 #[derive(Debug, Group)]
 pub(crate) struct Graph {
     /// The directory of the catalog, a single file, or a catalog image; `-` means standard input
@@ -201,8 +202,8 @@ pub(crate) struct Filter {
 
     /// What to keep: `PACKAGE[:CHANNEL[,CHANNEL]...][@RANGE]`, such as `etcd:stable@>=1.0.0`
     ///
-    /// Without channels, all of them are kept, and without a range, all versions. A range is written
-    /// as in `olm.skipRange`: `>=1.0.0 <2.0.0 || 3.1.x`.
+    /// Without channels, all of them are kept, and without a range, all versions. A range is
+    /// written as in `olm.skipRange`: `>=1.0.0 <2.0.0 || 3.1.x`.
     #[arg(short = 'p', long = "package", required_unless_present = "config", value_name = "CHOICE", value_parser = parse_choice)]
     pub(crate) choices: Vec<Choice>,
 

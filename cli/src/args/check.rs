@@ -12,14 +12,15 @@ use super::{Connection, JobArgs, PodArgs, RegistryClient, launch::image};
 /// would fail.
 #[derive(Debug, Group)]
 pub(crate) struct Check {
-    /// Reference of the bundle image, which the nodes pull; without it, only the namespace is checked
+    /// Reference of the bundle image, which the nodes pull; without it, only the namespace is
+    /// checked
     #[arg(value_name = "IMAGE", value_parser = image())]
     pub(crate) image: Option<String>,
 
-    /// Also check which of our images can replace the images of OLM's catalog-operator
+    /// Also check which images of unlade can replace those of OLM's catalog-operator
     ///
     /// Reports the CatalogSources in all namespaces that set `grpcPodConfig.extractContent`: OLM
-    /// serves these with `opm serve` from the image of `--opmImage`. Of our images, `unlade-opm`
+    /// serves these with `opm serve` from the image of `--opmImage`. Only the image `unlade-opm`
     /// contains that command.
     #[arg(long)]
     pub(crate) olm: bool,

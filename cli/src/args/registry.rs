@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as Group};
-use unlade_registry::{Configuration, Connections, Login, Options, Tls, credential::Stored};
+use unlade_registry::{Auth, Configuration, Connections, Options, Tls, credential::Stored};
 
 use super::{CachePlace, Connection};
 use crate::{connection, error::Error, source};
@@ -43,7 +43,7 @@ pub(crate) struct Registry {
     cache: CachePlace,
 }
 
-/// The name of a Secret with logins for registries.
+/// The name of a Secret with credentials for registries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PullSecret {
     /// The namespace; `None` means that of the context.
@@ -58,8 +58,8 @@ impl Registry {
     }
 
     /// Returns the connections to the registries of a source and of a destination, each with the
-    /// logins of its own file, or else with those for both. Reads the pull secrets, which are only
-    /// for the source.
+    /// credentials of its own file, or else with those for both. Reads the pull secrets, which are
+    /// only for the source.
     pub(crate) fn connections(
         self,
         source: Option<PathBuf>,
@@ -120,8 +120,8 @@ impl ImageArgs {
         Ok(self.resolve_with_destination()?.0)
     }
 
-    /// Parses the platform, and reads the pull secrets, which are only for the images that are read.
-    /// Also returns the connection to the registry of an image that is written.
+    /// Parses the platform, and reads the pull secrets, which are only for the images that are
+    /// read. Also returns the connection to the registry of an image that is written.
     pub(crate) fn resolve_with_destination(self) -> Result<(source::Images, Options), Error> {
         let platform = self.platform.as_deref().map(str::parse).transpose()?;
         let (registry, destination) = self.registry.connections(None, None)?;
@@ -130,29 +130,33 @@ impl ImageArgs {
 }
 
 impl RegistryClient {
-    /// Returns the connection to a registry. The logins of the pull secrets come first.
-    pub(crate) fn options(self, secrets: Vec<connection::Logins>) -> Options {
+    /// Returns the connection to a registry. The credentials of the pull secrets come first.
+    pub(crate) fn options(self, secrets: Vec<connection::SecretCredentials>) -> Options {
         let Self { authfile, ca_file, tls_verify, plain_http } = self;
         let tls = Tls { insecure: !tls_verify, authorities: ca_file, ..Tls::from_env() };
         Options {
             plain_http,
             tls,
             configuration: Configuration::from_env(),
-            login: stored_login(authfile, secrets),
+            auth: stored_auth(authfile, secrets),
             ..Options::default()
         }
     }
 }
 
-/// Returns the logins of the pull secrets, and those of `authfile` or of the files of podman and
-/// docker.
-pub(crate) fn stored_login(authfile: Option<PathBuf>, secrets: Vec<connection::Logins>) -> Login {
+/// Returns the credentials of the pull secrets, and those of `authfile` or of the files of podman
+/// and docker.
+pub(crate) fn stored_auth(
+    authfile: Option<PathBuf>,
+    secrets: Vec<connection::SecretCredentials>,
+) -> Auth {
     let files = authfile.map_or_else(Stored::from_env, Stored::file);
-    Login::Stored(
-        secrets.into_iter().fold(files, |stored, connection::Logins { origin, config }| {
+    Auth::Stored(secrets.into_iter().fold(
+        files,
+        |stored, connection::SecretCredentials { origin, config }| {
             stored.with_pull_secret(origin, config)
-        }),
-    )
+        },
+    ))
 }
 
 fn secret(text: &str) -> Result<PullSecret, crate::name::Error> {

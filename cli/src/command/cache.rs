@@ -7,7 +7,7 @@ use unlade_registry::cache;
 
 use crate::{
     age,
-    args::{Cache, CacheCommand, CacheFolder, CacheList, CachePrune},
+    args::{Cache, CacheCommand, CacheDirectory, CacheList, CachePrune},
     error::{self, Error},
     output,
     screen::Screen,
@@ -23,14 +23,14 @@ pub(super) fn run(args: Cache, screen: &Screen) -> Result<(), Error> {
 }
 
 /// Opens the cache, even if other commands do not use it. Nothing is stored in it here.
-fn open(folder: CacheFolder) -> Result<cache::Cache, Error> {
-    let folder = folder.folder().ok_or(Error::NoCacheFolder)?;
-    Ok(cache::Cache::new(folder, u64::MAX, |_| {}))
+fn open(directory: CacheDirectory) -> Result<cache::Cache, Error> {
+    let directory = directory.directory().ok_or(Error::NoCacheDirectory)?;
+    Ok(cache::Cache::new(directory, u64::MAX, |_| {}))
 }
 
 fn list(args: CacheList, screen: &Screen) -> Result<(), Error> {
-    let CacheList { output, folder } = args;
-    let entries = open(folder)?.list()?;
+    let CacheList { output, directory } = args;
+    let entries = open(directory)?.list()?;
     if output.is_some() {
         let seconds = |time: SystemTime| {
             time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
@@ -70,9 +70,9 @@ fn list(args: CacheList, screen: &Screen) -> Result<(), Error> {
 }
 
 fn prune(args: CachePrune) -> Result<(), Error> {
-    let CachePrune { keep, folder } = args;
+    let CachePrune { keep, directory } = args;
     let keep = u64::try_from(keep.0).unwrap_or(u64::MAX);
-    let pruned = open(folder)?.prune(keep)?;
+    let pruned = open(directory)?.prune(keep)?;
     let line = format!("deleted {}, {}", count(pruned.blobs, "blob"), size_of(pruned.size));
     output::print_lines([line]).map_err(Error::Output)
 }

@@ -31,9 +31,9 @@ pub(super) fn run(args: Check, screen: &Screen) -> Result<(), Error> {
     let lends_login = pod.pull_secret_from_login;
     let options = launch::options(&job, pod, Reuse::default())?;
     if let Some(image) = image.as_deref().filter(|_| lends_login) {
-        // Without a login, a launch fails before it sends a request.
-        let stored = registry.options(Vec::new()).login;
-        launch::login(&stored, image, &options.tool_image)?;
+        // Without credentials, a launch fails before it sends a request.
+        let stored = registry.options(Vec::new()).auth;
+        launch::find_credentials(&stored, image, &options.tool_image)?;
     }
     connection::block_on(async {
         let Cluster { client, namespace } = connection::connect(&connection).await?;

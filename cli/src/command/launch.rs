@@ -1,9 +1,9 @@
 //! `unlade launch`.
 
+mod credentials;
 mod document;
 mod dry_run;
 mod list;
-mod login;
 mod many;
 mod one;
 mod report;
@@ -18,10 +18,11 @@ use unlade_launcher::{Launcher, Name, Options, Request, owner};
 use unlade_loader::{self as loader, Strictness};
 use unlade_yaml as yaml;
 
-pub(super) use login::{login, logins};
+use credentials::find_all;
+pub(super) use credentials::find_credentials;
 
 use crate::{
-    args::{self, DryRun, JobArgs, Launch, Output, PodArgs, Reuse, stored_login},
+    args::{self, DryRun, JobArgs, Launch, Output, PodArgs, Reuse, stored_auth},
     connection::{self, Cluster},
     error::Error,
     input::Origin,
@@ -65,9 +66,9 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
     } = args;
     let is_list = filename.is_some() || images.len() > 1;
     let images = list::images(images, filename.as_deref())?;
-    let login = pod.pull_secret_from_login.then(|| stored_login(authfile, Vec::new()));
+    let auth = pod.pull_secret_from_login.then(|| stored_auth(authfile, Vec::new()));
     let options = options(&job, pod, config_map.reuse)?;
-    let logins = logins(login.as_ref(), &images, &options.tool_image)?;
+    let credentials = find_all(auth.as_ref(), &images, &options.tool_image)?;
     if is_list && config_map.name.is_some() {
         return Err(Error::Usage("--name cannot be used with several images".to_owned()));
     }
@@ -80,11 +81,11 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
     }
     let requests = |namespace: &str| -> Vec<Request> {
         let requests = images.iter().map(|image| request(image, namespace, &config_map));
-        let with_login = requests.zip(logins.clone()).map(|(mut request, login)| {
+        let with_credentials = requests.zip(credentials.clone()).map(|(mut request, login)| {
             request.login = login;
             request
         });
-        with_login.collect()
+        with_credentials.collect()
     };
     connection::block_on(async {
         if dry_run == DryRun::Client {

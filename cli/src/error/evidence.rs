@@ -14,15 +14,15 @@ pub(crate) fn lines(failure: &Failure) -> Vec<String> {
     let code = exit_code.map(|code| format!("exit code {code}"));
     let state = [state.clone(), code].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let mut lines = Vec::new();
-    // The message often quotes the evidence. A state beside a place says of what it is the state.
-    let is_said = || failure.message.to_lowercase().contains(&state.to_lowercase());
+    // The message often quotes the evidence. A state is still shown after the place that it is of.
+    let is_quoted = || failure.message.to_lowercase().contains(&state.to_lowercase());
     match (place.is_empty(), state.is_empty()) {
-        (true, _) if is_said() => {}
+        (true, _) if is_quoted() => {}
         (false, false) => lines.push(format!("{place}: {state}")),
         _ => lines.push(format!("{place}{state}")),
     }
-    let is_new = |said: &&String| !failure.message.contains(said.as_str());
-    lines.extend(message.iter().filter(is_new).flat_map(|said| said.lines().map(str::to_owned)));
+    let is_new = |text: &&String| !failure.message.contains(text.as_str());
+    lines.extend(message.iter().filter(is_new).flat_map(|text| text.lines().map(str::to_owned)));
     lines.extend(log.iter().map(|line| format!("| {line}")));
     lines
 }

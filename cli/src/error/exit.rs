@@ -22,8 +22,8 @@ impl super::Error {
             | Self::Man { .. }
             | Self::StandardInput(_)
             | Self::Registry { .. }
-            | Self::Login { .. }
-            | Self::NoLogin { .. }
+            | Self::Credentials { .. }
+            | Self::NoCredentials { .. }
             | Self::Cache(_)
             | Self::Temporary(_)
             | Self::Migrate { .. }
@@ -43,7 +43,7 @@ impl super::Error {
             | Self::Platform(_)
             | Self::Usage(_)
             | Self::ToolImage
-            | Self::NoCacheFolder
+            | Self::NoCacheDirectory
             | Self::Trouble(_) => Exit::Usage,
             Self::Directory { source, .. } => source.into(),
             Self::Image { source, .. } => source.into(),
@@ -60,7 +60,7 @@ impl super::Error {
             Self::Load { source, .. } => source.into(),
             Self::InvalidCatalog { .. }
             | Self::Bundle { .. }
-            | Self::PackageFolder { .. }
+            | Self::PackageDirectory { .. }
             | Self::NoBundle { .. } => Exit::BadBundle,
             Self::Launch { failure, .. } | Self::Cluster(failure) => Exit::Cluster(failure.reason),
             Self::Partly { exit, .. } | Self::Launches { exit, .. } => *exit,

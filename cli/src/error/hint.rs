@@ -58,15 +58,15 @@ impl Error {
                     remedy::advice(source.hint().as_deref(), source.remedy().as_slice())
                 })
             }
-            Self::Login { source, .. } => source.hint(),
-            Self::NoLogin { registry } => Some(format!(
+            Self::Credentials { source, .. } => source.hint(),
+            Self::NoCredentials { registry } => Some(format!(
                 "log in with `podman login {registry}` or `docker login {registry}`, or pass \
                  --authfile"
             )),
             Self::Copy { source, .. } => registry_hint(source)
                 .or_else(|| remedy::advice(source.hint().as_deref(), source.remedy().as_slice())),
             Self::Build(source) | Self::Extend { source, .. } => source.hint(),
-            Self::NoCacheFolder => Some("set UNLADE_CACHE_DIR or HOME".to_owned()),
+            Self::NoCacheDirectory => Some("set UNLADE_CACHE_DIR or HOME".to_owned()),
             Self::Change(ChangeError::Text {
                 source: edit::Error::Unchangeable { .. }, ..
             }) => Some("write the entries as a block list, one item on each line".to_owned()),

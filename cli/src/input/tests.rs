@@ -41,7 +41,7 @@ fn lists_and_streams_keep_their_order_and_are_many() {
 }
 
 #[test]
-fn a_list_of_one_is_many() {
+fn a_list_of_one_counts_as_several() {
     let input = parse(&format!(r#"{{"kind":"List","items":[{}]}}"#, config_map("a"))).unwrap();
     assert!(input.is_many);
 }

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_others_is_obeyed() {
+    fn escape_sequences_in_messages_have_no_effect() {
         let text = drawn(&[&[Line::new("\u{1b}[A\n")]]);
         assert!(text.contains("\\u{1b}[A\\n"), "{text:?}");
     }

@@ -65,11 +65,11 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 }
 
 /// Returns a kubeconfig of the same cluster with another token.
-pub(crate) fn kubeconfig(stage: &Stage<'_>, folder: &Path, token: &str) -> String {
+pub(crate) fn kubeconfig(stage: &Stage<'_>, directory: &Path, token: &str) -> String {
     let administrator = fs::read(stage.cluster.testbed().kubeconfig()).unwrap();
     let mut config: Value = serde_json::from_slice(&administrator).unwrap();
     config["users"][0]["user"] = json!({"token": token});
-    let path = folder.join("kubeconfig");
+    let path = directory.join("kubeconfig");
     fs::write(&path, config.to_string()).unwrap();
     path.to_str().unwrap().to_owned()
 }
@@ -124,13 +124,13 @@ fn cluster_cli_check_succeeds_under_pod_security_and_creates_nothing() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_check_hints_are_the_rights_that_a_launch_needs() {
+fn cluster_cli_check_hints_are_the_permissions_that_a_launch_needs() {
     Stage::open("cli-check-rights", |stage| {
         let image = stage.push("check-rights");
         stage.kubectl(&["create", "serviceaccount", "poor"]);
         let token = stage.kubectl(&["create", "token", "poor"]);
-        let folder = tempfile::tempdir().unwrap();
-        let kubeconfig = kubeconfig(stage, folder.path(), token.trim());
+        let directory = tempfile::tempdir().unwrap();
+        let kubeconfig = kubeconfig(stage, directory.path(), token.trim());
         let arguments = [&*image, "--kubeconfig", &kubeconfig];
         let checks = Checks::run(stage, &arguments);
         let rights = [
@@ -185,7 +185,7 @@ fn rule(hint: &str) -> Value {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_check_tells_what_admission_refuses() {
+fn cluster_cli_check_reports_what_admission_refuses() {
     Stage::open("cli-check-refused", |stage| {
         let both = ["admission/pod-image-volume", "admission/pod-inject"];
         stage.namespace.apply(&json!({
@@ -285,7 +285,7 @@ fn cluster_cli_check_looks_at_secrets_and_accounts() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_check_tells_the_architectures_of_the_nodes() {
+fn cluster_cli_check_reports_the_architectures_of_the_nodes() {
     Stage::open("cli-check-nodes", |stage| {
         let label = r"--output=jsonpath={range .items[*]}{.metadata.labels.kubernetes\.io/arch} ";
         let nodes = stage.kubectl(&["get", "nodes", &format!("{label}{{end}}")]);
@@ -319,8 +319,8 @@ fn cluster_cli_check_without_a_namespace_or_credentials_says_only_that() {
         let checks = Checks::run(stage, &[IMAGE, "-n", "no-such-namespace"]);
         assert_eq!(checks.failed(), set(&["kubernetes-api/namespace"]), "{checks:#?}");
         assert!(checks.with_outcome("skipped").contains("permissions/all"), "{checks:#?}");
-        let folder = tempfile::tempdir().unwrap();
-        let kubeconfig = kubeconfig(stage, folder.path(), "not-a-token");
+        let directory = tempfile::tempdir().unwrap();
+        let kubeconfig = kubeconfig(stage, directory.path(), "not-a-token");
         let checks = Checks::run(stage, &[IMAGE, "--kubeconfig", &kubeconfig]);
         assert_eq!(checks.failed(), set(&["kubernetes-api/reachable"]), "{checks:#?}");
     });

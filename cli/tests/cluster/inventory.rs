@@ -8,7 +8,7 @@ use crate::stage::Stage;
 /// Only the unpacker knows what is left out before the ConfigMap exists.
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_what_the_unpacker_left_out_is_in_every_output() {
+fn cluster_cli_findings_of_the_unpacker_are_in_every_output() {
     const LEFT_OUT: [&str; 3] = ["olm.contentEncoding", "olm.sourceImage", "unlade.dev/digest"];
     let bundle = tempfile::tempdir().unwrap();
     for part in ["manifests", "metadata"] {

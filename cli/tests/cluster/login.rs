@@ -1,22 +1,22 @@
-//! A bundle in a registry that requires a login.
+//! A bundle in a registry that requires credentials.
 
 use std::fs;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use unlade_testbed::registry::{Answer, Fault, FaultyRepository, LOGIN};
+use unlade_testbed::registry::{Answer, CREDENTIALS, Fault, FaultyRepository};
 use unlade_tests::manifest::Overlay;
 
 use crate::finished::Finished;
 use crate::right;
 use crate::stage::Stage;
 
-/// A private image, and a file with the login for it.
+/// A private image, and a file with the credentials for it.
 struct Private<'c> {
     image: String,
     authfile: String,
-    _folder: TempDir,
+    _directory: TempDir,
     _fault: FaultyRepository<'c>,
 }
 
@@ -25,14 +25,14 @@ impl<'c> Private<'c> {
         let image = stage.push(name);
         let fault = Fault::always(Answer::Private);
         let fault = stage.cluster.testbed().fault_registry(&format!("cli/{name}"), fault).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("auth.json");
-        let auth = BASE64_STANDARD.encode(format!("{}:{password}", LOGIN.0));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("auth.json");
+        let auth = BASE64_STANDARD.encode(format!("{}:{password}", CREDENTIALS.0));
         let registry = stage.cluster.registry();
         let auths = json!({"auths": {registry: {"auth": auth}, "other.example": {"auth": "YTpi"}}});
         fs::write(&path, auths.to_string()).unwrap();
         let authfile = path.display().to_string();
-        Self { image, authfile, _folder: folder, _fault: fault }
+        Self { image, authfile, _directory: directory, _fault: fault }
     }
 
     fn launch(&self, stage: &Stage<'_>) -> Finished {
@@ -48,9 +48,9 @@ fn secrets(stage: &Stage<'_>) -> String {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_a_private_bundle_is_launched_with_nothing_but_a_login() {
+fn cluster_cli_a_private_bundle_is_launched_with_stored_credentials_only() {
     Stage::open("cli-login", |stage| {
-        let private = Private::new(stage, "private", LOGIN.1);
+        let private = Private::new(stage, "private", CREDENTIALS.1);
         let refused = stage.unlade(["launch", &private.image]);
         assert_ne!(refused.code, Some(0), "the registry requires a login: {}", refused.stderr);
 
@@ -58,15 +58,15 @@ fn cluster_cli_a_private_bundle_is_launched_with_nothing_but_a_login() {
         assert!(launched.success().contains("hello-operator.v0.2.0"), "{}", launched.stderr);
         assert_eq!(secrets(stage), "", "the Secret is deleted");
         let all = format!("{}{}", launched.stdout, launched.stderr);
-        assert!(!all.contains(LOGIN.1), "{all}");
+        assert!(!all.contains(CREDENTIALS.1), "{all}");
     });
 }
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_the_component_for_logins_has_the_rights_for_a_login() {
+fn cluster_cli_the_login_component_has_the_permissions_for_credentials() {
     Stage::open("cli-login-rights", |stage| {
-        let private = Private::new(stage, "private-rights", LOGIN.1);
+        let private = Private::new(stage, "private-rights", CREDENTIALS.1);
         let user = format!("system:serviceaccount:{}:unlade-launcher", stage.namespace.name());
         let apply = |components: &[&str]| {
             let kustomization = json!({
@@ -97,7 +97,7 @@ fn cluster_cli_the_component_for_logins_has_the_rights_for_a_login() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_a_login_that_the_registry_refuses_fails_and_leaves_no_secret() {
+fn cluster_cli_credentials_that_the_registry_refuses_fail_and_leave_no_secret() {
     Stage::open("cli-login-bad", |stage| {
         let private = Private::new(stage, "private-bad", "wrong");
         let refused = private.launch(stage);
@@ -109,9 +109,9 @@ fn cluster_cli_a_login_that_the_registry_refuses_fails_and_leaves_no_secret() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_a_killed_launch_leaves_a_secret_with_one_login_that_the_job_owns() {
+fn cluster_cli_a_killed_launch_leaves_a_secret_with_one_entry_that_the_job_owns() {
     Stage::open("cli-login-killed", |stage| {
-        let private = Private::new(stage, "private-killed", LOGIN.1);
+        let private = Private::new(stage, "private-killed", CREDENTIALS.1);
         let flags = ["--pull-secret-from-login", "--authfile", &private.authfile];
         // No node has this label, so the launch waits.
         let never = ["--node-selector", "unlade.test/never=here"];
@@ -144,9 +144,9 @@ fn cluster_cli_a_killed_launch_leaves_a_secret_with_one_login_that_the_job_owns(
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_a_pull_secret_of_the_cluster_is_a_login() {
+fn cluster_cli_a_pull_secret_of_the_cluster_provides_credentials() {
     Stage::open("cli-pull-secret", |stage| {
-        let private = Private::new(stage, "private-secret", LOGIN.1);
+        let private = Private::new(stage, "private-secret", CREDENTIALS.1);
         let from_file = format!("--from-file=.dockerconfigjson={}", private.authfile);
         let kind = "--type=kubernetes.io/dockerconfigjson";
         stage.kubectl(&["create", "secret", "generic", "pull", kind, &from_file]);

@@ -15,7 +15,7 @@ mod finished;
 mod interrupt;
 /// `unlade get`, `describe` and `delete`.
 mod inventory;
-/// Registries that require a login.
+/// Registries that require credentials.
 mod login;
 /// Several images.
 mod many;
@@ -32,7 +32,7 @@ use stage::{PATIENCE, Stage};
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_launch_tells_each_phase_and_shows_the_bundle() {
+fn cluster_cli_launch_reports_each_phase_and_shows_the_bundle() {
     Stage::open("cli-launch", |stage| {
         let image = stage.push("launch");
         let done = stage.unlade(["launch", &image]);
@@ -136,7 +136,7 @@ fn cluster_cli_dry_runs_keep_nothing() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_what_is_printed_can_be_created_by_hand() {
+fn cluster_cli_printed_objects_can_be_created_by_hand() {
     Stage::open("cli-create", |stage| {
         let image = stage.push("create");
         let dry = ["launch", &image, "--name", "by-hand", "--dry-run=client"];

@@ -11,16 +11,16 @@ use unlade_tests::olm::Olm;
 use crate::check::Checks;
 use crate::stage::{PATIENCE, Stage};
 
-/// Kinds are the cluster's: one test at a time.
+/// The CustomResourceDefinitions are cluster-scoped, so only one test runs at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
 const DEPLOYMENT: &str = include_str!("catalog-operator.yaml");
 const DOCUMENT: &str = include_str!("../../../docs/olm.md");
 const CATALOG_SOURCES: &str = "catalogsources.operators.coreos.com";
 
-/// Runs a test with OLM's kinds of objects.
+/// Runs a test with OLM's CustomResourceDefinitions.
 fn open(test: &str, run: impl FnOnce(&Stage<'_>, &Olm)) {
-    // Until the kinds are being deleted.
+    // Keep the lock until the CustomResourceDefinitions are being deleted.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     Stage::open(test, |stage| {
         let olm = Olm::open(stage.cluster);
@@ -75,7 +75,7 @@ fn cluster_cli_check_finds_catalogs_that_opm_serves() {
         assert!(message.starts_with(&name), "{message}");
         let text = stage.unlade(["check", "--olm"]).success();
         assert!(text.contains(&format!("\n\nolm\n---\n‼ {name}")), "{text}");
-        // The command of the documents finds the same.
+        // The command in the documentation finds the same.
         let jsonpath = DOCUMENT.split("jsonpath='").nth(1).unwrap().split('\'').next().unwrap();
         let output = format!("--output=jsonpath={jsonpath}");
         let found = stage.cluster.kubectl().run(["get", "catalogsources", "-A", &output]).unwrap();
@@ -241,13 +241,13 @@ fn cluster_cli_the_manifests_switch_olm_over_and_back() {
         let serving = switch.catalog(|pod| images(pod) == [&*unpacker, &opm] && is_ready(pod));
         assert_eq!(serving["status"]["containerStatuses"][0]["restartCount"], 0, "{serving}");
 
-        // Back, as the documents say.
+        // Switch back, as the documentation says.
         stage.kubectl(&["rollout", "undo", "deployment/catalog-operator"]);
         switch.wait();
         let back = switch.catalog(|pod| images(pod) == [&*olm.util, &olm.opm]);
         assert_ne!(back["metadata"]["name"], before["metadata"]["name"]);
 
-        // Without the manifest, as the documents say.
+        // Without the manifest, as the documentation says.
         let patch = DOCUMENT.split("--patch='").nth(1).unwrap().split('\'').next().unwrap();
         let patch = patch.replace("=UNPACKER", &format!("={unpacker}"));
         let patch = format!("--patch={}", patch.replace("=OPM", &format!("={opm}")));
@@ -255,11 +255,11 @@ fn cluster_cli_the_manifests_switch_olm_over_and_back() {
         switch.wait();
         switch.catalog(|pod| images(pod) == [&*unpacker, &opm]);
 
-        // One image of the two.
+        // Replace only one of the two images.
         switch.apply(&["manifests/olm/util-image"]);
         switch.catalog(|pod| images(pod) == [&*unpacker, &olm.opm]);
 
-        // Back by OLM's own manifest, the other way that the documents say.
+        // Switch back with OLM's own manifest, the other way in the documentation.
         switch.apply(&[]);
         switch.catalog(|pod| images(pod) == [&*olm.util, &olm.opm]);
         let deployment = stage.kubectl(&["get", "deployment/catalog-operator", "--output=json"]);

@@ -1,6 +1,6 @@
 //! The Roles of manifests/launcher and its variants: they are sufficient, and each rule is needed.
 
-/// What each right is used for.
+/// The purpose of each permission.
 mod usage;
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use unlade_tests::manifest::Overlay;
 use crate::stage::{PATIENCE, Stage};
 use usage::{REFUSED, RIGHTS, Right, Usage};
 
-/// How many commands run beside each other: they mostly wait.
+/// The number of commands that run at the same time. They mostly wait.
 const AT_ONCE: usize = 8;
 
 const DIAGNOSIS: &str = "manifests/launcher/diagnosis";
@@ -45,7 +45,7 @@ const TO_DIAGNOSE: [(&str, &str); 5] = [
     ("secrets", "get"),
 ];
 
-/// A service account that lacks one right, or none, and what it does.
+/// A service account that lacks one permission or none, and what it does.
 struct Case {
     /// Of what is launched.
     name: String,
@@ -74,8 +74,8 @@ impl Case {
         format!("with-{}", self.name)
     }
 
-    /// Returns the objects of the manifests, named after the case and without the right that it
-    /// lacks.
+    /// Returns the objects of the manifests, named after the case and without the permission that
+    /// it lacks.
     fn objects(&self, manifests: &[Value]) -> Vec<Value> {
         let name = self.account();
         let mut objects = manifests.to_vec();
@@ -113,8 +113,7 @@ fn rules(role: &Value) -> impl Iterator<Item = Value> {
     rules.collect::<Vec<_>>().into_iter()
 }
 
-/// Takes each right of the Role away in turn, which are all but `left_out`; `flags` are those of
-/// every launch.
+/// Removes each permission of the Role in turn, except `left_out`. Every launch gets `flags`.
 fn each_right_is_needed(
     stage: &Stage<'_>,
     manifests: &[Value],
@@ -218,7 +217,7 @@ fn built(stage: &Stage<'_>, kustomization: &Value) -> Vec<Value> {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_each_right_of_the_launcher_is_needed() {
+fn cluster_cli_each_permission_of_the_launcher_is_needed() {
     Stage::open("cli-right", |stage| {
         let testbed = stage.cluster.testbed();
         let unauthorized = Fault::always(Answer::Status(401));
@@ -236,7 +235,7 @@ fn cluster_cli_each_right_of_the_launcher_is_needed() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_each_right_of_the_launcher_for_a_given_account_is_needed() {
+fn cluster_cli_each_permission_of_the_launcher_for_a_given_account_is_needed() {
     Stage::open("cli-right-given", |stage| {
         let manifests = built(stage, &json!({"resources": ["manifests/launcher-for-account"]}));
         // The unpacker's, for every name that is launched here.
@@ -268,8 +267,8 @@ fn cluster_cli_a_token_of_the_manifests_account_is_enough() {
         let overlay = Overlay::new(&kustomization.to_string());
         stage.kubectl(&["apply", "--kustomize", overlay.path()]);
         let token = stage.kubectl(&["create", "token", "unlade-launcher"]);
-        let folder = tempfile::tempdir().unwrap();
-        let kubeconfig = crate::check::kubeconfig(stage, folder.path(), token.trim());
+        let directory = tempfile::tempdir().unwrap();
+        let kubeconfig = crate::check::kubeconfig(stage, directory.path(), token.trim());
         let user = format!("system:serviceaccount:{}:unlade-launcher", stage.namespace.name());
         wait_until_allowed(stage, "list", "pods", &user);
         let image = stage.push("right");

@@ -15,7 +15,7 @@ use crate::finished::Finished;
 /// The maximum time that a test waits.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Where a test happens.
+/// The environment of a test.
 pub(crate) struct Stage<'c> {
     pub(crate) cluster: &'c Cluster,
     pub(crate) namespace: Namespace<'c>,
@@ -32,12 +32,12 @@ impl Stage<'_> {
         run(&Stage { cluster: &cluster, namespace, tool_image });
     }
 
-    /// Puts the example bundle into the registry, under a tag.
+    /// Pushes the example bundle to the registry, with a tag.
     pub(crate) fn push(&self, name: &str) -> String {
         self.push_bundle(&example(), name)
     }
 
-    /// Puts another bundle in its place.
+    /// Replaces it with another bundle.
     pub(crate) fn push_bundle(&self, directory: &Path, name: &str) -> String {
         let image = bundle::image(directory, Platform::host(), &Limits::default()).unwrap();
         let pushed = self.cluster.push(&image, &format!("cli/{name}:1"));
@@ -81,8 +81,8 @@ impl Stage<'_> {
         let mut command = self.cluster.testbed().command("kubectl");
         let path = command.get_envs().find(|(name, _)| *name == "PATH").unwrap().1.unwrap();
         let plugin = Path::new(env!("CARGO_BIN_EXE_kubectl-unlade")).parent().unwrap();
-        let folders = std::env::split_paths(path).chain([plugin.to_owned()]);
-        let path = std::env::join_paths(folders).unwrap();
+        let directories = std::env::split_paths(path).chain([plugin.to_owned()]);
+        let path = std::env::join_paths(directories).unwrap();
         let command = command.env("PATH", path).env("UNLADE_TOOL_IMAGE", &self.tool_image);
         command.args(arguments).stdin(Stdio::null()).output().unwrap().into()
     }
@@ -123,7 +123,7 @@ impl Stage<'_> {
         let arguments: Vec<_> = arguments.into_iter().collect();
         command.args(&arguments).env("UNLADE_TOOL_IMAGE", &self.tool_image);
         command.env("UNLADE_CACHE_SIZE", "0");
-        // Behind the subcommand; `load` has no namespace.
+        // After the subcommand; `load` has no namespace.
         let has_place = ["-A", "-n"].iter().any(|place| arguments.contains(place));
         if arguments.first() != Some(&"load") && !has_place {
             command.args(["-n", self.namespace.name()]);

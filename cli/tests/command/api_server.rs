@@ -252,7 +252,7 @@ fn a_job_that_was_created_without_an_answer_is_followed() {
 }
 
 #[test]
-fn what_is_not_an_api_server_is_not_waited_for() {
+fn a_server_that_is_not_an_api_server_is_not_waited_for() {
     let page = || Canned::text(502, "<html>\n<body>Bad Gateway</body>\n</html>");
     let server = Server::new(|_, _| {});
     let cluster = Cluster::new(server.disturbed(move |_| Some(Disturbance::Answer(page()))));

@@ -36,9 +36,9 @@ properties:
 ";
 
 fn write(text: &str) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("catalog.yaml"), text).unwrap();
-    folder
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("catalog.yaml"), text).unwrap();
+    directory
 }
 
 /// Returns the arguments of `unlade catalog validate`.
@@ -127,8 +127,8 @@ fn strict_refuses_warnings() {
 
 #[test]
 fn a_link_named_opm_takes_the_arguments_of_opm() {
-    let (catalog, folder) = (write(VALID), tempfile::tempdir().unwrap());
-    let (opm, path) = (folder.path().join("opm"), catalog.path());
+    let (catalog, directory) = (write(VALID), tempfile::tempdir().unwrap());
+    let (opm, path) = (directory.path().join("opm"), catalog.path());
     symlink(env!("CARGO_BIN_EXE_unlade"), &opm).unwrap();
     let run = |arguments: &[&str]| {
         let output = Command::new(&opm).args(arguments).arg(path).output().unwrap();
@@ -143,8 +143,8 @@ fn a_link_named_opm_takes_the_arguments_of_opm() {
 
 #[test]
 fn a_missing_catalog_is_a_failure_of_the_system() {
-    let stderr = unlade(["catalog", "validate", "no-such-folder"]).failure(1);
-    assert!(stderr.contains("failed to open the catalog no-such-folder"), "{stderr}");
+    let stderr = unlade(["catalog", "validate", "no-such-directory"]).failure(1);
+    assert!(stderr.contains("failed to open the catalog no-such-directory"), "{stderr}");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn lists_of_what_is_unknown_or_invalid_fail() {
 fn a_catalog_in_an_image_or_on_standard_input_is_read_like_a_directory() {
     let catalog = write(VALID);
     let expected = unlade(validate(&catalog, &[])).success();
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut image = Image::from_scratch("linux/amd64".parse().unwrap());
     let label = "operators.operatorframework.io.index.configs.v1";
     image.config.labels.insert(label.to_owned(), "/configs".to_owned());
@@ -227,7 +227,7 @@ fn a_catalog_in_an_image_or_on_standard_input_is_read_like_a_directory() {
         Entry::file("configs/tea/notes.txt", "{"),
         Entry::file("bin/opm", "x"),
     ]));
-    let archive = folder.path().join("catalog.tar");
+    let archive = directory.path().join("catalog.tar");
     let source = format!("oci-archive:{}", archive.display());
     write_image(&image, &source.parse().unwrap()).unwrap();
     for source in [&source, archive.to_str().unwrap()] {

@@ -14,10 +14,10 @@ const DELIBERATE: &[(&str, &str)] = &[
     ("names-collide", "four files with one ConfigMap key"),
     ("names-collide-plain", "two files with one ConfigMap key"),
     ("names-odd", "several files with one ConfigMap key"),
-    ("nested-dir", "OLM refuses folders in manifests/"),
-    ("nested-dir-metadata", "OLM refuses folders in metadata/"),
+    ("nested-dir", "OLM refuses directories in manifests/"),
+    ("nested-dir-metadata", "OLM refuses directories in metadata/"),
     ("symlink-dangling", "a link leads nowhere"),
-    ("symlink-directory", "a link leads to a folder"),
+    ("symlink-directory", "a link leads to a directory"),
     ("symlink-outside", "a link leads out of the bundle"),
 ];
 
@@ -41,12 +41,12 @@ struct Answer {
 
 /// Renders the bundles of the answers in `prefix`, and returns those that opm renders differently,
 /// and the number of all.
-fn differences(prefix: &str, folder: impl Fn(&str) -> PathBuf) -> (BTreeSet<String>, usize) {
+fn differences(prefix: &str, directory: impl Fn(&str) -> PathBuf) -> (BTreeSet<String>, usize) {
     let (mut different, mut n_bundles) = (BTreeSet::new(), 0);
     for golden in corpus::lines::<Golden>("catalogs/bundles-render.jsonl") {
         let Some(name) = golden.bundle.strip_prefix(prefix) else { continue };
         n_bundles += 1;
-        let path = folder(name);
+        let path = directory(name);
         let path = path.to_str().unwrap();
         let answers: [(&Answer, &[&str]); 4] = [
             (&golden.json, &[]),

@@ -16,9 +16,9 @@ use crate::{
 
 /// Starts a registry that has the image of a bundle under each name, as `v1`. It answers requests
 /// for manifests when as many as are allowed have arrived.
-fn start(folder: &Path) -> (Server, Arc<Crowd>) {
-    let root = layout(Bundle::new().path(), folder);
-    let (blobs, crowd) = (folder.join("blobs"), Arc::<Crowd>::default());
+fn start(directory: &Path) -> (Server, Arc<Crowd>) {
+    let root = layout(Bundle::new().path(), directory);
+    let (blobs, crowd) = (directory.join("blobs"), Arc::<Crowd>::default());
     let counted = Arc::clone(&crowd);
     let server = Server::start(move |_, ask| {
         if ask.path.contains("/manifests/") {
@@ -42,8 +42,8 @@ fn render(references: &[impl AsRef<str>]) -> Finished {
 
 #[test]
 fn several_images_are_read_at_the_same_time_and_rendered_in_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let (server, crowd) = start(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let (server, crowd) = start(directory.path());
     let numbers = 0..TRANSFERS + 2;
     let images: Vec<_> = numbers.map(|n| format!("{}/tea{n}:v1", server.address)).collect();
     let all = render(&images).success();
@@ -55,9 +55,9 @@ fn several_images_are_read_at_the_same_time_and_rendered_in_order() {
 
 #[test]
 fn the_first_reference_that_fails_is_reported_with_the_warnings_before_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let server = Server::start(|_, _| Answer::new(404));
-    let [warned, invalid] = ["warned", "invalid"].map(|name| folder.path().join(name));
+    let [warned, invalid] = ["warned", "invalid"].map(|name| directory.path().join(name));
     fs::write(&warned, "schema: olm.bundle\nname: a\nimagee: b\n").unwrap();
     fs::write(&invalid, "schema: olm.package\nname: 1\n").unwrap();
     let [warned, invalid] = [warned, invalid].map(|path| path.to_str().unwrap().to_owned());

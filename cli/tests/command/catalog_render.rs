@@ -34,22 +34,22 @@ text: \"yes\"
 ";
 
 fn write(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {
-        fs::write(folder.path().join(name), text).unwrap();
+        fs::write(directory.path().join(name), text).unwrap();
     }
-    folder
+    directory
 }
 
-fn path(folder: &TempDir) -> &str {
-    folder.path().to_str().unwrap()
+fn path(directory: &TempDir) -> &str {
+    directory.path().to_str().unwrap()
 }
 
 #[test]
 fn directories_files_and_standard_input_are_rendered_in_order() {
-    let folder = write(&[("catalog.yaml", TWO)]);
-    let file = folder.path().join("catalog.yaml");
-    for reference in [folder.path(), &file] {
+    let directory = write(&[("catalog.yaml", TWO)]);
+    let file = directory.path().join("catalog.yaml");
+    for reference in [directory.path(), &file] {
         let reference = reference.to_str().unwrap();
         assert_eq!(unlade(["catalog", "render", "-o", "yaml", reference]).success(), RENDERED);
     }
@@ -64,15 +64,16 @@ fn directories_files_and_standard_input_are_rendered_in_order() {
 #[test]
 fn metas_with_equal_ranks_have_the_order_of_the_files() {
     let bundle = |image: &str| format!("schema: olm.bundle\nname: a\npackage: p\nimage: {image}\n");
-    let folder = write(&[("b.yaml", &bundle("second")), ("a.yaml", &bundle("first"))]);
+    let directory = write(&[("b.yaml", &bundle("second")), ("a.yaml", &bundle("first"))]);
     let other = write(&[("a.yaml", &bundle("third"))]);
-    let text = unlade(["catalog", "render", "-o", "yaml", path(&folder), path(&other)]).success();
+    let text =
+        unlade(["catalog", "render", "-o", "yaml", path(&directory), path(&other)]).success();
     let images: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("image: ")).collect();
     assert_eq!(images, ["first", "second", "third"]);
 }
 
 #[test]
-fn what_is_lost_is_a_warning() {
+fn losses_are_warnings() {
     let text = "schema: olm.bundle\nname: a\nimagee: b\n";
     let finished = piped(["catalog", "render", "-"], text);
     assert_eq!(finished.success(), "");
@@ -85,8 +86,8 @@ fn what_is_lost_is_a_warning() {
 
 #[test]
 fn a_catalog_that_cannot_be_loaded_is_refused_with_all_problems() {
-    let folder = write(&[("a.yaml", "schema: olm.package\nname: 1\n"), ("b.yaml", "a: [")]);
-    let finished = unlade(["catalog", "render", path(&folder)]);
+    let directory = write(&[("a.yaml", "schema: olm.package\nname: 1\n"), ("b.yaml", "a: [")]);
+    let finished = unlade(["catalog", "render", path(&directory)]);
     let stderr = finished.failure(3);
     assert!(stderr.contains("a.yaml:2: error: name is not text [not-a-meta]\n"), "{stderr}");
     assert!(stderr.contains("b.yaml:2: error: "), "{stderr}");
@@ -136,8 +137,8 @@ fn a_field_that_is_migrated_must_have_the_right_type() {
 
 #[test]
 fn migrate_writes_one_file_for_each_package() {
-    let folder = tempfile::tempdir().unwrap();
-    let target = folder.path().join("new");
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("new");
     let target = target.to_str().unwrap();
     let arguments = ["catalog", "migrate", "-", target, "-o", "yaml"];
     assert_eq!(piped(arguments, TWO).success(), "");
@@ -149,9 +150,9 @@ fn migrate_writes_one_file_for_each_package() {
 
 #[test]
 fn a_package_cannot_be_written_outside_of_the_directory() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for name in ["..", "../a", "a/b"] {
-        let target = folder.path().join("new");
+        let target = directory.path().join("new");
         let text = format!("schema: olm.package\nname: {name}\n");
         let stderr = piped(["catalog", "migrate", "-", target.to_str().unwrap()], text).failure(3);
         assert!(stderr.contains("its name is not a valid directory name"), "{stderr}");
@@ -163,14 +164,14 @@ fn a_package_cannot_be_written_outside_of_the_directory() {
 #[test]
 fn migrate_writes_all_packages_or_none() {
     let text = "schema: olm.package\nname: a\n---\nschema: olm.package\nname: b/c\n";
-    let folder = tempfile::tempdir().unwrap();
-    let (empty, new) = (folder.path().join("empty"), folder.path().join("new/below"));
+    let directory = tempfile::tempdir().unwrap();
+    let (empty, new) = (directory.path().join("empty"), directory.path().join("new/below"));
     fs::create_dir(&empty).unwrap();
     for target in [&empty, &new] {
         let run = |text: &str| piped(["catalog", "migrate", "-", target.to_str().unwrap()], text);
         assert!(run(text).failure(3).contains("the package b/c cannot be written"));
         assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
-        assert!(!folder.path().join("new").exists());
+        assert!(!directory.path().join("new").exists());
     }
     for target in [&empty, &new] {
         let run = |text: &str| piped(["catalog", "migrate", "-", target.to_str().unwrap()], text);
@@ -202,19 +203,19 @@ fn a_template_of_an_image_has_three_fields() {
 
 #[test]
 fn a_bundle_that_is_not_complete_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for name in ["manifests", "metadata"] {
-        fs::create_dir(folder.path().join(name)).unwrap();
+        fs::create_dir(directory.path().join(name)).unwrap();
     }
     let annotations = "annotations: {operators.operatorframework.io.bundle.package.v1: a}\n";
-    fs::write(folder.path().join("metadata/annotations.yaml"), annotations).unwrap();
-    fs::write(folder.path().join("manifests/a.yaml"), "kind: A\nmetadata: {name: a}\n").unwrap();
-    let stderr = unlade(["catalog", "render", path(&folder)]).failure(3);
+    fs::write(directory.path().join("metadata/annotations.yaml"), annotations).unwrap();
+    fs::write(directory.path().join("manifests/a.yaml"), "kind: A\nmetadata: {name: a}\n").unwrap();
+    let stderr = unlade(["catalog", "render", path(&directory)]).failure(3);
     assert!(stderr.contains(": the bundle has no ClusterServiceVersion\n"), "{stderr}");
     let csv = "kind: ClusterServiceVersion\nmetadata: {name: a}\nspec: {customresourcedefinitions: \
                {owned: [{name: as.example.com, version: v1, kind: A}]}}\n";
-    fs::write(folder.path().join("manifests/csv.yaml"), csv).unwrap();
-    let stderr = unlade(["catalog", "render", path(&folder)]).failure(3);
+    fs::write(directory.path().join("manifests/csv.yaml"), csv).unwrap();
+    let stderr = unlade(["catalog", "render", path(&directory)]).failure(3);
     assert!(stderr.contains("example.com/v1/A (as)"), "{stderr}");
 }
 
@@ -226,8 +227,8 @@ entries:
 
 #[test]
 fn a_template_is_rendered_from_a_file_or_standard_input_with_or_without_its_kind() {
-    let folder = write(&[("template.yaml", TEMPLATE)]);
-    let file = folder.path().join("template.yaml");
+    let directory = write(&[("template.yaml", TEMPLATE)]);
+    let file = directory.path().join("template.yaml");
     let file = file.to_str().unwrap();
     let expected =
         "---\ndefaultChannel: \"\"\nname: tea\nschema: olm.package\n---\na: <\nschema: x\n";

@@ -38,7 +38,7 @@ fn bare(arguments: &[&str], variables: &[(&str, &str)]) -> Finished {
     command.stdin(Stdio::null()).output().unwrap().into()
 }
 
-/// Runs `unlade` with an image of the unpacker and a kubeconfig of a server that does not exist.
+/// Runs `unlade` with a tool image and a kubeconfig of a server that does not exist.
 fn without_server(arguments: &[&str]) -> Finished {
     let directory = tempfile::tempdir().unwrap();
     let kubeconfig = directory.path().join("config");
@@ -48,7 +48,7 @@ fn without_server(arguments: &[&str]) -> Finished {
 }
 
 #[test]
-fn arguments_of_clusters_that_make_no_sense_are_2() {
+fn invalid_arguments_for_a_cluster_exit_with_2() {
     for (arguments, expected) in [
         (&["launch"][..], "<IMAGE>..."),
         (&["launch", ""], "a value is required for '[IMAGE]...'"),
@@ -116,11 +116,11 @@ fn an_affinity_with_unknown_fields_is_refused() {
 }
 
 #[test]
-fn the_image_of_the_unpacker_has_to_be_named() {
+fn the_tool_image_is_required() {
     let stderr = bare(&["launch", IMAGE, "--dry-run"], &[]).failure(2);
     assert_eq!(
         stderr,
-        "error: the image of unlade-unpacker is not specified\n\
+        "error: the tool image is not specified\n\
          hint: pass --tool-image or set UNLADE_TOOL_IMAGE; in a clone of the repository, build \
          and push the image with `cargo xtask image --push NAME`\n"
     );
@@ -141,7 +141,7 @@ fn without_a_kubeconfig_there_is_no_cluster() {
 }
 
 #[test]
-fn what_is_wrong_with_a_kubeconfig_is_named() {
+fn problems_of_a_kubeconfig_are_named() {
     let stderr = without_server(&["get", "--context", "nowhere"]).failure(1);
     assert!(stderr.starts_with("error: the kubeconfig /"), "{stderr}");
     assert!(stderr.contains(" has no context \"nowhere\"\n"), "{stderr}");
@@ -152,8 +152,8 @@ fn what_is_wrong_with_a_kubeconfig_is_named() {
     assert!(stderr.contains("cluster of context: missing"), "{stderr}");
     // kube goes on without credentials; kubectl does not.
     let stderr = without_server(&["get", "--context", "anonymous"]).failure(1);
-    let said = " has no user \"nobody\", which the context \"anonymous\" names\n";
-    assert!(stderr.contains(said), "{stderr}");
+    let message = " has no user \"nobody\", which the context \"anonymous\" names\n";
+    assert!(stderr.contains(message), "{stderr}");
 
     let directory = tempfile::tempdir().unwrap();
     let other = directory.path().join("other.yaml");
@@ -163,7 +163,7 @@ fn what_is_wrong_with_a_kubeconfig_is_named() {
 }
 
 #[test]
-fn an_api_server_that_is_not_there_is_named_with_its_context_at_once() {
+fn an_unreachable_api_server_is_named_with_its_context_at_once() {
     for arguments in [&["get"][..], &["describe", "a"], &["delete", "a"], &["launch", IMAGE]] {
         let stderr = without_server(arguments).failure(74);
         let told = "failed to reach the API server http://127.0.0.1:9 (context \"here\"): \
@@ -186,7 +186,7 @@ fn a_batch_without_an_api_server_fails_with_one_message() {
 }
 
 #[test]
-fn an_api_server_that_is_not_there_is_a_check_that_failed() {
+fn an_unreachable_api_server_is_a_failed_check() {
     let done = without_server(&["check", IMAGE]);
     assert_eq!(done.code, Some(1), "{done:?}");
     let beginning = "kubernetes-api\n--------------\n× failed to reach the API server http://";
@@ -204,7 +204,7 @@ fn an_api_server_that_is_not_there_is_a_check_that_failed() {
 }
 
 #[test]
-fn what_would_be_made_is_printed_without_a_cluster() {
+fn a_client_dry_run_prints_the_objects_without_a_cluster() {
     let text = without_server(&["launch", IMAGE, "--dry-run"]).success();
     for kind in ["ConfigMap", "ServiceAccount", "Role", "RoleBinding", "Job"] {
         assert!(text.contains(&format!("\nkind: {kind}\n")), "{kind}: {text}");
@@ -221,7 +221,7 @@ fn what_would_be_made_is_printed_without_a_cluster() {
 }
 
 #[test]
-fn what_is_settable_reaches_the_job() {
+fn every_option_reaches_the_job() {
     let directory = tempfile::tempdir().unwrap();
     let affinity = directory.path().join("affinity.yaml");
     fs::write(
@@ -347,7 +347,7 @@ fn clusters_are_reached_through_the_proxy_of_the_environment() {
 }
 
 #[test]
-fn credentials_are_not_sent_without_tls_and_that_is_said() {
+fn credentials_are_not_sent_without_tls_and_a_warning_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let ran = directory.path().join("ran");
     let exec = format!(

@@ -11,13 +11,13 @@ use crate::{
 
 #[test]
 fn an_image_is_copied_and_its_digest_is_written() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let bundle = Bundle::new();
-    let digest = layout(bundle.path(), &folder.path().join("layout"));
+    let digest = layout(bundle.path(), &directory.path().join("layout"));
     let expected = unlade(["unpack", bundle.argument()]).success();
-    let mut source = format!("oci:{}", folder.path().join("layout").display());
+    let mut source = format!("oci:{}", directory.path().join("layout").display());
     for transport in ["dir", "oci-archive", "oci"] {
-        let path = folder.path().join(transport);
+        let path = directory.path().join(transport);
         let destination = format!("{transport}:{}", path.display());
         let written = unlade(["copy", &source, &destination]).success();
         assert_eq!(written, format!("{digest}\n"));
@@ -30,19 +30,19 @@ fn an_image_is_copied_and_its_digest_is_written() {
 
 #[test]
 fn a_copy_that_cannot_be_made_is_explained() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let bundle = Bundle::new();
-    layout(bundle.path(), &folder.path().join("layout"));
-    let source = format!("oci:{}", folder.path().join("layout").display());
+    layout(bundle.path(), &directory.path().join("layout"));
+    let source = format!("oci:{}", directory.path().join("layout").display());
     let stderr = unlade(["copy", &source, "elsewhere"]).failure(2);
     assert!(stderr.contains("\"elsewhere\" has no transport"), "{stderr}");
     assert!(stderr.contains("docker://elsewhere for a registry"), "{stderr}");
-    let other = format!("dir:{}", folder.path().display());
+    let other = format!("dir:{}", directory.path().display());
     let stderr = unlade(["copy", &source, &other]).failure(1);
     assert!(stderr.contains("already exists and is not empty"), "{stderr}");
     let stderr = unlade(["copy", "oci:no/such", &other]).failure(1);
     assert!(stderr.contains("failed to copy the image oci:no/such to dir:"), "{stderr}");
-    fs::write(folder.path().join("layout/index.json"), "{}").unwrap();
+    fs::write(directory.path().join("layout/index.json"), "{}").unwrap();
     let stderr = unlade(["copy", &source, "oci:new"]).failure(3);
     assert!(stderr.contains("is not a valid document"), "{stderr}");
     let digest = format!("docker://registry.example/a@sha256:{}", "0a".repeat(32));
@@ -64,14 +64,14 @@ fn plain_http_is_not_used_for_two_registries_at_once() {
 
 #[test]
 fn a_destination_that_is_not_text_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let bundle = Bundle::new();
-    layout(bundle.path(), &folder.path().join("layout"));
+    layout(bundle.path(), &directory.path().join("layout"));
     let mut command = command(["copy", "oci:layout"]);
-    let command = command.arg(OsStr::from_bytes(b"dir:\xff")).current_dir(folder.path());
+    let command = command.arg(OsStr::from_bytes(b"dir:\xff")).current_dir(directory.path());
     let stderr = Finished::from(command.output().unwrap()).failure(2);
     assert!(stderr.contains("is not valid UTF-8"), "{stderr}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[test]
-fn arguments_that_make_no_sense_are_2() {
+fn invalid_arguments_exit_with_2() {
     for (arguments, expected) in [
         (&["bogus"][..], "unrecognized subcommand 'bogus'"),
         (&["unpack"], "<SOURCE>"),
@@ -173,7 +173,7 @@ fn input_without_a_config_map_fails_with_exit_code_3() {
 }
 
 #[test]
-fn what_is_too_large_is_4_and_names_the_switch() {
+fn oversized_input_exits_with_4_and_names_the_option() {
     let bundle = Bundle::new();
     for (switch, value) in
         [("--max-files", "2"), ("--max-file-size", "100"), ("--max-total-size", "1Ki")]
@@ -211,7 +211,7 @@ fn a_bundle_that_needs_gzip_is_refused_as_plain_and_taken_by_default() {
 }
 
 #[test]
-fn nothing_of_a_bundle_reaches_the_screen_raw() {
+fn text_from_a_bundle_is_escaped_on_a_terminal() {
     let hostile = "\u{1b}]0;owned\u{7}\u{9b}31m\r\u{202e}";
     let yaml = "\\e]0;owned\\a\\x9b31m\\r\\u202e";
     let bundle = Bundle::new()
@@ -251,7 +251,7 @@ fn nothing_of_a_bundle_reaches_the_screen_raw() {
 }
 
 #[test]
-fn no_line_and_no_list_of_a_bundle_is_without_end() {
+fn lines_and_lists_of_a_bundle_are_limited() {
     let longest = |text: &str| text.lines().map(str::len).max().unwrap_or_default();
     let reserved: Vec<_> = (0..3_000).map(|at| format!("  x.kubernetes.io/a{at}: b\n")).collect();
     let annotations = format!("annotations:\n{}", reserved.concat());
@@ -330,7 +330,7 @@ fn a_closed_output_pipe_is_not_a_failure() {
 }
 
 #[test]
-fn output_that_cannot_be_written_is_1() {
+fn output_that_cannot_be_written_exits_with_1() {
     let bundle = Bundle::new();
     let path = bundle.argument();
     for arguments in [

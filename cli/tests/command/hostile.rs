@@ -72,7 +72,7 @@ fn deep_json_and_lists_in_lists_are_errors() {
 }
 
 #[test]
-fn nothing_of_a_config_map_reaches_the_screen_raw() {
+fn text_from_a_config_map_is_escaped_on_a_terminal() {
     let changed = |pointer: &str, value: Value| {
         let mut config_map = filled();
         *config_map.pointer_mut(pointer).unwrap() = value;

@@ -123,17 +123,17 @@ fn a_directory_with_an_image_layout_is_read_as_one() {
 #[test]
 fn a_tar_of_a_bundle_directory_is_unpacked_also_from_standard_input() {
     let bundle = Bundle::new();
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let expected = unlade(["unpack", bundle.argument()]).success();
     let mut tar = tar::Builder::new(Vec::new());
     tar.append_dir_all(".", bundle.path()).unwrap();
     let tar = tar.into_inner().unwrap();
-    let path = folder.path().join("bundle.tar");
+    let path = directory.path().join("bundle.tar");
     fs::write(&path, &tar).unwrap();
     assert_eq!(unlade(["unpack", path.to_str().unwrap()]).success(), expected);
     assert_eq!(piped(["unpack", "-"], tar).success(), expected);
     // An image, too.
-    let image = docker_archive(bundle.path(), folder.path());
+    let image = docker_archive(bundle.path(), directory.path());
     assert_eq!(piped(["unpack", "-"], fs::read(image).unwrap()).success(), expected);
     let stderr = piped(["unpack", "-"], "text").failure(3);
     assert!(stderr.contains("standard input is not a tar archive"), "{stderr}");

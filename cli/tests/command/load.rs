@@ -61,7 +61,7 @@ fn a_file_can_be_named_as_for_kubectl() {
 }
 
 #[test]
-fn yaml_and_json_say_the_same() {
+fn yaml_and_json_have_the_same_values() {
     let text = unpacked(&[]);
     let yaml = piped(["load", "-o", "yaml"], text.as_str()).success();
     let limits = unlade_yaml::Limits::default();
@@ -140,7 +140,7 @@ fn the_summary_shows_all_of_a_bundle() {
 /// The ConfigMap does not contain the file `annotations.yaml`, so the loader cannot see what was
 /// left out of it.
 #[test]
-fn what_unpack_left_out_is_reported_by_load() {
+fn load_reports_what_unpack_dropped() {
     let annotations = "annotations:
   olm.contentEncoding: x
   olm.sourceImage: y
@@ -233,7 +233,7 @@ fn a_config_map_that_is_not_a_bundle_is_refused() {
 }
 
 #[test]
-fn a_config_map_that_was_changed_is_said_to_be() {
+fn a_changed_config_map_is_reported() {
     let text = unpacked(&[]).replace("v1.2.3", "v1.2.4");
     let stderr = piped(["load"], text).failure(3);
     assert!(

@@ -15,8 +15,8 @@ use crate::{
     run::{command, unlade},
 };
 
-/// Starts a registry with the image of an OCI layout, which requires the login `user:pass`. Returns
-/// its address.
+/// Starts a registry with the image of an OCI layout, which requires the credentials `user:pass`.
+/// Returns its address.
 fn serve(layout: PathBuf, root: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -32,7 +32,7 @@ fn serve(layout: PathBuf, root: String) -> String {
     address
 }
 
-/// Answers one request; `None` at the end of the connection.
+/// Responds to one request. Returns `None` at the end of the connection.
 fn answer(mut stream: &TcpStream, layout: &Path, root: &str) -> Option<()> {
     let lines = BufReader::new(stream).lines().map_while(Result::ok);
     let lines: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
@@ -54,19 +54,19 @@ fn answer(mut stream: &TcpStream, layout: &Path, root: &str) -> Option<()> {
     stream.write_all(&bytes).ok()
 }
 
-/// Runs `unlade unpack` with the login in `file`.
+/// Runs `unlade unpack` with the credentials in `file`.
 fn unpack(file: &Path, arguments: &[&str]) -> Finished {
     let mut command = command(["unpack", "--plain-http"]);
     command.args(arguments).env("REGISTRY_AUTH_FILE", file).output().unwrap().into()
 }
 
 #[test]
-fn a_bundle_in_a_private_registry_is_unpacked_with_a_login() {
-    let folder = tempfile::tempdir().unwrap();
+fn a_bundle_in_a_private_registry_is_unpacked_with_credentials() {
+    let directory = tempfile::tempdir().unwrap();
     let bundle = Bundle::new();
-    let root = layout(bundle.path(), &folder.path().join("layout"));
-    let address = serve(folder.path().join("layout"), root.clone());
-    let login = folder.path().join("auth.json");
+    let root = layout(bundle.path(), &directory.path().join("layout"));
+    let address = serve(directory.path().join("layout"), root.clone());
+    let login = directory.path().join("auth.json");
     let entry = r#"{"auth": "dXNlcjpwYXNz"}"#;
     fs::write(&login, format!(r#"{{"auths": {{"{address}": {entry}}}}}"#)).unwrap();
 
@@ -82,7 +82,7 @@ fn a_bundle_in_a_private_registry_is_unpacked_with_a_login() {
         assert!(summary.contains(&root), "{summary}");
     }
 
-    let anonymous = folder.path().join("none.json");
+    let anonymous = directory.path().join("none.json");
     fs::write(&anonymous, "{}").unwrap();
     let source = format!("{address}/tea:v1");
     let stderr = unpack(&anonymous, &[&source]).failure(1);
@@ -107,11 +107,11 @@ fn a_registry_that_cannot_be_reached_is_named() {
 
 #[test]
 fn a_file_comes_before_a_registry_of_the_same_name() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir_all(folder.path().join("127.0.0.1:9")).unwrap();
-    fs::write(folder.path().join("127.0.0.1:9/tea:v1"), "no image").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir_all(directory.path().join("127.0.0.1:9")).unwrap();
+    fs::write(directory.path().join("127.0.0.1:9/tea:v1"), "no image").unwrap();
     let mut command = command(["unpack", "127.0.0.1:9/tea:v1"]);
-    let stderr = Finished::from(command.current_dir(folder.path()).output().unwrap()).failure(3);
+    let stderr = Finished::from(command.current_dir(directory.path()).output().unwrap()).failure(3);
     assert!(
         stderr.contains("is not a tar archive") || stderr.contains("is not an OCI"),
         "{stderr}"
@@ -120,11 +120,11 @@ fn a_file_comes_before_a_registry_of_the_same_name() {
 
 #[test]
 fn a_check_reports_where_an_image_is_read_from_and_shows_no_password() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let bundle = Bundle::new();
-    let root = layout(bundle.path(), &folder.path().join("layout"));
-    let address = serve(folder.path().join("layout"), root.clone());
-    let [login, rules] = ["auth.json", "registries.conf"].map(|name| folder.path().join(name));
+    let root = layout(bundle.path(), &directory.path().join("layout"));
+    let address = serve(directory.path().join("layout"), root.clone());
+    let [login, rules] = ["auth.json", "registries.conf"].map(|name| directory.path().join(name));
     let entry = r#"{"auth": "dXNlcjpwYXNz"}"#;
     fs::write(&login, format!(r#"{{"auths": {{"{address}": {entry}}}}}"#)).unwrap();
     // Nothing listens at port 9.
@@ -174,17 +174,17 @@ fn a_check_reports_where_an_image_is_read_from_and_shows_no_password() {
 #[test]
 fn a_blob_is_kept_but_only_those_who_may_read_its_image_get_it() {
     let place = tempfile::tempdir().unwrap();
-    let (bundle, folder) = (Bundle::new(), place.path());
-    let files = folder.join("layout");
+    let (bundle, directory) = (Bundle::new(), place.path());
+    let files = directory.join("layout");
     let root = layout(bundle.path(), &files);
     let address = serve(files.clone(), root);
     let source = format!("docker://{address}/bundles/hello:v1");
-    let login = folder.join("auth.json");
+    let login = directory.join("auth.json");
     let auths = format!(r#"{{"auths": {{"{address}": {{"auth": "dXNlcjpwYXNz"}}}}}}"#);
     fs::write(&login, auths).unwrap();
-    let none = folder.join("none.json");
+    let none = directory.join("none.json");
     fs::write(&none, "{}").unwrap();
-    let cache = folder.join("cache").display().to_string();
+    let cache = directory.join("cache").display().to_string();
     let place = ["--blob-cache-dir", cache.as_str()];
     let more = ["--blob-cache-size", "1Mi"];
     let with = |file: &Path| unpack(file, &[&[source.as_str()], &place[..], &more].concat());
@@ -208,7 +208,7 @@ fn a_blob_is_kept_but_only_those_who_may_read_its_image_get_it() {
 
 #[test]
 fn a_cache_that_is_turned_off_is_still_listed_and_pruned() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let run = |name: &str| {
         let mut command = command(["cache", name]);
         command.env_remove("HOME").env_remove("XDG_CACHE_HOME").env("UNLADE_CACHE_SIZE", "0");
@@ -218,19 +218,19 @@ fn a_cache_that_is_turned_off_is_still_listed_and_pruned() {
         let stderr = Finished::from(run(name).output().unwrap()).failure(2);
         assert!(stderr.contains("failed to determine the cache directory"), "{stderr}");
         assert!(stderr.contains("hint: set UNLADE_CACHE_DIR or HOME"), "{stderr}");
-        let output = run(name).env("UNLADE_CACHE_DIR", folder.path()).output().unwrap();
+        let output = run(name).env("UNLADE_CACHE_DIR", directory.path()).output().unwrap();
         Finished::from(output).success();
     }
 }
 
 #[test]
 fn a_pull_secret_is_only_for_the_source_of_a_copy() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let bundle = Bundle::new();
-    let files = folder.path().join("layout");
+    let files = directory.path().join("layout");
     let root = layout(bundle.path(), &files);
     let address = serve(files.clone(), root.clone());
-    let none = folder.path().join("none.json").display().to_string();
+    let none = directory.path().join("none.json").display().to_string();
     fs::write(&none, "{}").unwrap();
     let auths = format!(r#"{{"auths": {{"{address}": {{"auth": "dXNlcjpwYXNz"}}}}}}"#);
     let server = Server::new(State::fill);
@@ -250,7 +250,7 @@ fn a_pull_secret_is_only_for_the_source_of_a_copy() {
         cluster.run(&[&["copy", source, destination], &authfiles[..], &secret].concat())
     };
     let image = format!("docker://{address}/tea:v1");
-    let copied = copy(&image, &format!("oci:{}", folder.path().join("copy").display()));
+    let copied = copy(&image, &format!("oci:{}", directory.path().join("copy").display()));
     assert_eq!(copied.success(), format!("{root}\n"));
     let stderr = copy(&format!("oci:{}", files.display()), &image).failure(1);
     assert!(stderr.contains("denies access"), "{stderr}");

@@ -129,11 +129,12 @@ fn load_does_not_wait_for_someone_to_type_a_config_map() {
 }
 
 /// Copies an image from a registry that pauses in the middle of the layer until the terminal shows
-/// all texts in `awaited`, for 20 seconds at most. Returns the digest of the image, and what the terminal shows.
+/// all texts in `awaited`, for 20 seconds at most. Returns the digest of the image, and what the
+/// terminal shows.
 fn copy_with_a_pause(switches: &[&str], awaited: &'static [&'static str]) -> (String, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let digest = layout(Bundle::new().path(), &folder.path().join("layout"));
-    let (root, blobs) = (digest.clone(), folder.path().join("layout/blobs"));
+    let directory = tempfile::tempdir().unwrap();
+    let digest = layout(Bundle::new().path(), &directory.path().join("layout"));
+    let (root, blobs) = (digest.clone(), directory.path().join("layout/blobs"));
     let screen = Arc::new((Mutex::new(String::new()), Condvar::new()));
     let (shown, is_cut) = (Arc::clone(&screen), AtomicBool::new(false));
     let server = Server::start(move |_, ask| {
@@ -158,7 +159,7 @@ fn copy_with_a_pause(switches: &[&str], awaited: &'static [&'static str]) -> (St
         answer
     });
     let source = format!("docker://{}/tea:v1", server.address);
-    let output = format!("dir:{}", folder.path().join("copy").display());
+    let output = format!("dir:{}", directory.path().join("copy").display());
     let mut command = command(["copy", "--plain-http", &source, &output]);
     command.args(switches);
     let (code, text) = watch_on_terminal(command, |text| {

@@ -5,7 +5,7 @@ use snapbox::{Data, assert_data_eq, file};
 use crate::run::{piped, plugin, unlade};
 
 #[test]
-fn the_help_is_as_reviewed() {
+fn the_help_matches_the_reviewed_text() {
     // `SNAPSHOTS=overwrite` updates them.
     assert_data_eq!(unlade(["--help"]).success(), file!["snapshot/help.txt"]);
     assert_data_eq!(unlade(["unpack", "--help"]).success(), file!["snapshot/help-unpack.txt"]);

@@ -32,7 +32,7 @@ fn json_holds_the_files_as_they_are() {
 }
 
 #[test]
-fn what_is_asked_for_is_in_the_config_map() {
+fn options_are_applied_to_the_config_map() {
     let bundle = Bundle::new();
     let config_map = json(&[
         bundle.argument(),

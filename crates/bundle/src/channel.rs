@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_channel_counts_only_if_it_is_an_own_one() {
+    fn the_default_channel_counts_only_if_the_package_has_it() {
         assert_eq!(read("alpha,beta", "beta").0.preferred(), "beta");
         assert_eq!(read("alpha,beta", "stable").0.preferred(), "alpha");
         assert_eq!(read("alpha,beta", "").0.preferred(), "alpha");

@@ -24,7 +24,7 @@ pub use self::error::{Error, LinkFault};
 /// the root for the path of a directory, and the directory itself for its files.
 pub trait Tree {
     /// An open directory.
-    type Folder;
+    type Dir;
     /// A regular file that was found, but not read.
     type File;
     /// Why something cannot be read.
@@ -35,25 +35,25 @@ pub trait Tree {
     /// # Errors
     ///
     /// Returns an error if something else is there, or if the path leads out of the tree.
-    fn open(&self, path: &str) -> Result<Option<Self::Folder>, Self::Error>;
+    fn open(&self, path: &str) -> Result<Option<Self::Dir>, Self::Error>;
 
-    /// Calls `visit` with the name of each entry of `folder`, in any order, until it fails.
+    /// Calls `visit` with the name of each entry of `directory`, in any order, until it fails.
     ///
     /// # Errors
     ///
     /// Returns the error of `visit`, or one of the tree.
     fn list<E: From<Self::Error>>(
         &self,
-        folder: &Self::Folder,
+        dir: &Self::Dir,
         visit: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E>;
 
-    /// Finds the entry `name` of `folder`, or the target of the link with this name.
+    /// Finds the entry `name` of `directory`, or the target of the link with this name.
     ///
     /// # Errors
     ///
     /// Returns an error if it does not exist, or if it is a link that cannot be followed.
-    fn find(&self, folder: &Self::Folder, name: &str) -> Result<Entry<Self::File>, Self::Error>;
+    fn find(&self, dir: &Self::Dir, name: &str) -> Result<Entry<Self::File>, Self::Error>;
 
     /// Reads the file that [`find`](Self::find) found at `name`. Returns `None` if it has more than
     /// `max` bytes.
@@ -63,7 +63,7 @@ pub trait Tree {
     /// Returns an error if the file cannot be read, or is not the one that was found.
     fn read(
         &self,
-        folder: &Self::Folder,
+        dir: &Self::Dir,
         name: &str,
         file: Self::File,
         max: usize,
@@ -124,8 +124,8 @@ pub fn read_as_copier<T: Tree>(
 ) -> Result<(Vec<File>, Vec<Finding>), T::Error> {
     let mut reader = Reader::new(&tree, limits);
     let path = Directory::Metadata.as_str();
-    let folder = reader.open(path)?;
-    let annotations = reader.read_file(&folder, path, Directory::Metadata, ANNOTATIONS_FILE)?;
+    let dir = reader.open(path)?;
+    let annotations = reader.read_file(&dir, path, Directory::Metadata, ANNOTATIONS_FILE)?;
     let mut layout = reader.read_layout(Some(&annotations))?;
     let mut files = vec![annotations];
     files.extend(reader.read_manifests(&mut layout)?);
@@ -181,9 +181,9 @@ impl<'a, T: Tree> Reader<'a, T> {
         Self { tree, limits, files: limits.files, bytes: limits.total_size }
     }
 
-    fn open(&self, path: &str) -> Result<T::Folder, T::Error> {
-        let folder = self.tree.open(path)?;
-        folder.ok_or_else(|| Error::Missing { path: path.to_owned() }.into())
+    fn open(&self, path: &str) -> Result<T::Dir, T::Error> {
+        let dir = self.tree.open(path)?;
+        dir.ok_or_else(|| Error::Missing { path: path.to_owned() }.into())
     }
 
     fn read_layout(&self, annotations: Option<&Found>) -> Result<Layout, T::Error> {
@@ -194,31 +194,31 @@ impl<'a, T: Tree> Reader<'a, T> {
     /// Reads the manifests from the directory in `layout`. If it does not exist, replaces `layout`
     /// by its fallback.
     fn read_manifests(&mut self, layout: &mut Layout) -> Result<Vec<Found>, T::Error> {
-        let folder = match (self.tree.open(&layout.manifests)?, layout.fallback()) {
+        let dir = match (self.tree.open(&layout.manifests)?, layout.fallback()) {
             (None, Some(fallback)) => {
                 *layout = fallback;
                 self.open(&layout.manifests)?
             }
             (None, None) => return Err(Error::Missing { path: layout.manifests.clone() }.into()),
-            (Some(folder), _) => folder,
+            (Some(dir), _) => dir,
         };
-        self.read_all(&folder, &layout.manifests, Directory::Manifests)
+        self.read_all(&dir, &layout.manifests, Directory::Manifests)
     }
 
     fn read_directory(&mut self, path: &str, directory: Directory) -> Result<Vec<Found>, T::Error> {
-        let folder = self.open(path)?;
-        self.read_all(&folder, path, directory)
+        let dir = self.open(path)?;
+        self.read_all(&dir, path, directory)
     }
 
-    /// Reads all files of `folder`, which is at `path`, sorted by name.
+    /// Reads all files of `directory`, which is at `path`, sorted by name.
     fn read_all(
         &mut self,
-        folder: &T::Folder,
+        dir: &T::Dir,
         path: &str,
         directory: Directory,
     ) -> Result<Vec<Found>, T::Error> {
         let mut names = Vec::new();
-        self.tree.list(folder, |name| {
+        self.tree.list(dir, |name| {
             let limit = self.limits.files;
             let left = self.files.checked_sub(1);
             self.files = left.ok_or_else(|| Error::Files { directory: path.to_owned(), limit })?;
@@ -230,17 +230,17 @@ impl<'a, T: Tree> Reader<'a, T> {
             Ok::<_, T::Error>(())
         })?;
         names.sort_unstable();
-        names.into_iter().map(|name| self.read_file(folder, path, directory, &name)).collect()
+        names.into_iter().map(|name| self.read_file(dir, path, directory, &name)).collect()
     }
 
     fn read_file(
         &mut self,
-        folder: &T::Folder,
+        dir: &T::Dir,
         path: &str,
         directory: Directory,
         name: &str,
     ) -> Result<Found, T::Error> {
-        let entry = self.tree.find(folder, name)?;
+        let entry = self.tree.find(dir, name)?;
         let path = format!("{path}/{name}");
         let file = match entry {
             Entry::File(file) => file,
@@ -249,7 +249,7 @@ impl<'a, T: Tree> Reader<'a, T> {
         };
         let Limits { file_size, total_size, .. } = *self.limits;
         let max = self.bytes.min(file_size);
-        let bytes = match self.tree.read(folder, name, file, max)? {
+        let bytes = match self.tree.read(dir, name, file, max)? {
             Some(bytes) => bytes,
             None if max < file_size => {
                 return Err(Error::TotalSize { path, limit: total_size }.into());

@@ -19,8 +19,8 @@ use crate::{
     read_changed,
 };
 
-/// The maximum size of a file that is changed, in bytes. The largest file of a published catalog has
-/// some 60 MB.
+/// The maximum size of a file that is changed, in bytes. The largest file of a published catalog
+/// has some 60 MB.
 const MAX_FILE: u64 = 256 << 20;
 
 /// The changed texts of files of a catalog. Nothing is written before [`write`](Self::write).
@@ -145,13 +145,13 @@ impl Changes {
         read_changed(&self.root, &self.limits, &self.texts, visit)
     }
 
-    /// Writes the changed files. Each appears when it is complete, and keeps its mode. A file that is a
-    /// link stays a link.
+    /// Writes the changed files. Each appears when it is complete, and keeps its mode. A file that
+    /// is a link stays a link.
     ///
     /// # Errors
     ///
-    /// Returns an error if a file cannot be written, or if another program has changed it since it was
-    /// read. If only one file is changed, it then has its old content.
+    /// Returns an error if a file cannot be written, or if another program has changed it since it
+    /// was read. If only one file is changed, it then has its old content.
     pub fn write(&self) -> Result<(), ChangeError> {
         let mut staged = Vec::with_capacity(self.texts.len());
         for (path, text) in &self.texts {
@@ -230,12 +230,12 @@ fn stage(path: &Path, text: &[u8]) -> io::Result<(NamedTempFile, PathBuf)> {
         }
         Err(_) => path.parent().map_or(Ok(()), fs::create_dir_all)?,
     }
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let directory = target.parent().filter(|directory| !directory.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
     builder.prefix(".unlade-");
     // The umask applies to a new file, and an existing file keeps its mode.
     let mut file =
-        builder.permissions(mode.clone()).tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        builder.permissions(mode.clone()).tempfile_in(directory.unwrap_or(Path::new(".")))?;
     if path.exists() {
         file.as_file().set_permissions(mode)?;
     }

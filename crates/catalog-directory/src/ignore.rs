@@ -1,9 +1,9 @@
 //! The patterns of `.indexignore` files, as joelanford/ignore and go-git read them.
 //!
 //! They differ from those of git, and of the libraries for git's rules (docs/decisions/0031): only
-//! files are tested, so a file in an excluded folder can be included again; the last pattern that
-//! matches decides; blanks at the end of a line are never a part of a pattern; and `[!x]` is the
-//! class of `!` and `x`.
+//! files are tested, so a file in an excluded directory can be included again; the last pattern
+//! that matches decides; blanks at the end of a line are never a part of a pattern; and `[!x]` is
+//! the class of `!` and `x`.
 
 mod glob;
 #[cfg(test)]
@@ -24,12 +24,12 @@ pub(crate) struct Ignore {
 
 #[derive(Debug)]
 struct Pattern {
-    /// The folder of its file.
+    /// The directory of its file.
     domain: Vec<String>,
     /// Whether it includes files again.
     is_inclusion: bool,
-    /// Whether it matches only folders.
-    is_folder: bool,
+    /// Whether it matches only directories.
+    is_directory: bool,
     /// Whether it is a path, and not a name at any depth.
     is_path: bool,
     parts: Vec<Part>,
@@ -40,8 +40,8 @@ struct Pattern {
 enum Part {
     /// Nothing, between two slashes.
     Empty,
-    /// `**`: any number of folders.
-    Folders,
+    /// `**`: any number of directories.
+    Directories,
     /// A name without special characters.
     Name(String),
     Glob(Glob),
@@ -50,8 +50,8 @@ enum Part {
 }
 
 impl Ignore {
-    /// Adds the patterns of an `.indexignore` in the folder `domain`. Add the files in the order of
-    /// the walk. Returns false if a line is too long.
+    /// Adds the patterns of an `.indexignore` in the directory `domain`. Add the files in the order
+    /// of the walk. Returns false if a line is too long.
     pub(crate) fn add(&mut self, domain: &str, text: &[u8]) -> bool {
         let domain: Vec<_> =
             domain.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
@@ -74,8 +74,8 @@ impl Ignore {
         self.patterns.len()
     }
 
-    /// Returns an upper bound of the work that [`Self::is_ignored`] does for a path of this length, in
-    /// comparisons of two characters.
+    /// Returns an upper bound of the work that [`Self::is_ignored`] does for a path of this length,
+    /// in comparisons of two characters.
     pub(crate) fn work(&self, path: &str) -> u64 {
         self.n_bytes.saturating_mul(path.len() as u64)
     }
@@ -94,13 +94,13 @@ impl Pattern {
             Some(text) => (true, text),
             None => (false, text),
         };
-        let (is_folder, text) = match text.strip_suffix('/') {
+        let (is_directory, text) = match text.strip_suffix('/') {
             Some(text) => (true, text),
             None => (false, text),
         };
         let is_path = text.contains('/');
         let parts = text.split('/').map(|part| Part::new(part, is_path)).collect();
-        Self { domain, is_inclusion, is_folder, is_path, parts }
+        Self { domain, is_inclusion, is_directory, is_path, parts }
     }
 
     fn matches(&self, path: &[&str]) -> bool {
@@ -113,7 +113,7 @@ impl Pattern {
         }
         let Some(part) = self.parts.first() else { return false };
         match path.iter().position(|name| part.matches(name)) {
-            Some(at) => !(self.is_folder && at + 1 == path.len()),
+            Some(at) => !(self.is_directory && at + 1 == path.len()),
             None => false,
         }
     }
@@ -128,8 +128,8 @@ impl Pattern {
                     can_skip = false;
                     continue;
                 }
-                Part::Folders if index + 1 == self.parts.len() => break,
-                Part::Folders => {
+                Part::Directories if index + 1 == self.parts.len() => break,
+                Part::Directories => {
                     can_skip = true;
                     continue;
                 }
@@ -149,7 +149,7 @@ impl Pattern {
             }
             can_skip = false;
         }
-        is_matched && !(self.is_folder && path.is_empty())
+        is_matched && !(self.is_directory && path.is_empty())
     }
 }
 
@@ -157,7 +157,7 @@ impl Part {
     fn new(text: &str, is_in_path: bool) -> Self {
         match text {
             "" => return Self::Empty,
-            "**" if is_in_path => return Self::Folders,
+            "**" if is_in_path => return Self::Directories,
             _ if is_in_path && text.contains("**") => return Self::Never,
             _ => {}
         }
@@ -171,7 +171,7 @@ impl Part {
         match self {
             Self::Name(own) => own == name,
             Self::Glob(glob) => glob.is_match(name),
-            Self::Empty | Self::Folders | Self::Never => false,
+            Self::Empty | Self::Directories | Self::Never => false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reads the directory of a file-based catalog, even a hostile one.
 //!
-//! Every file in every folder belongs to the catalog, whatever its name, except those that an
+//! Every file in every directory belongs to the catalog, whatever its name, except those that an
 //! `.indexignore` excludes (operator-registry `alpha/declcfg/load.go`). Links are followed only to
 //! files inside the directory. Upstream follows every link.
 //!
@@ -59,7 +59,7 @@ pub struct Reading {
 pub struct Limits {
     /// The limits of the documents.
     pub catalog: unlade_catalog::Limits,
-    /// The maximum number of files, folders and other entries.
+    /// The maximum number of files, directories and other entries.
     pub entries: usize,
     /// The maximum number of patterns in all `.indexignore` files.
     pub patterns: usize,
@@ -89,14 +89,14 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
-    /// A folder cannot be listed.
+    /// A directory cannot be listed.
     #[error("failed to list a directory of the catalog")]
-    Folder(#[from] source::Error),
+    Directory(#[from] source::Error),
     /// The name of an entry is not UTF-8. Upstream refuses it too.
-    #[error("{folder}: the name {name} is not UTF-8")]
+    #[error("{directory}: the name {name} is not UTF-8")]
     Name {
-        /// The folder of the entry.
-        folder: String,
+        /// The directory of the entry.
+        directory: String,
         /// The name, with bytes that are not printable ASCII escaped.
         name: String,
     },
@@ -175,14 +175,14 @@ pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
     )
 }
 
-/// Calls `visit` with each meta of the catalog in the directory `root`, or in the single file `root`,
-/// that upstream can load. Several threads read the files, so only metas of the same file have a
-/// fixed order. The problems are those that prevent upstream from loading the catalog, and warnings
-/// ([`Catalog::loading_problems`]); the catalog in the result is empty.
+/// Calls `visit` with each meta of the catalog in the directory `root`, or in the single file
+/// `root`, that upstream can load. Several threads read the files, so only metas of the same file
+/// have a fixed order. The problems are those that prevent upstream from loading the catalog, and
+/// warnings ([`Catalog::loading_problems`]); the catalog in the result is empty.
 ///
-/// If there are two threads for each file, the second one calls `visit` for all but the first metas of
-/// a large file. The memory contains up to two documents for each thread, or some tens of KiB of small
-/// ones.
+/// If there are two threads for each file, the second one calls `visit` for all but the first metas
+/// of a large file. The memory contains up to two documents for each thread, or some tens of KiB of
+/// small ones.
 ///
 /// # Errors
 ///
@@ -225,14 +225,14 @@ pub fn files(root: &Path, limits: &Limits) -> Result<BTreeMap<String, PathBuf>, 
     if !base.is_dir() {
         return Ok(BTreeMap::from([(opened::file_name(root), base)]));
     }
-    let folder = opened::open_root(root)?;
+    let directory = opened::open_root(root)?;
     let place = |path: String| {
         // It says why a link is not followed.
-        folder.open_file(&path)?;
+        directory.open_file(&path)?;
         let file = base.join(&path).canonicalize().map_err(failed)?;
         Ok((path, file))
     };
-    walk::list(&folder, limits, std::iter::empty())?.into_iter().map(place).collect()
+    walk::list(&directory, limits, std::iter::empty())?.into_iter().map(place).collect()
 }
 
 /// The texts of files, by their paths in the catalog.

@@ -6,7 +6,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use unlade_bundle::source;
-use unlade_directory::{Folder, open_regular_file};
+use unlade_directory::{Dir, open_regular_file};
 
 use crate::{Error, Limits, Texts, walk};
 
@@ -21,20 +21,21 @@ pub(crate) struct Opened<'t> {
 }
 
 enum Root {
-    Folder(Folder),
+    Dir(Dir),
     File(PathBuf),
 }
 
 impl<'t> Opened<'t> {
-    /// Opens the catalog at `root` with other texts for the files in `changed`, and lists its files.
+    /// Opens the catalog at `root` with other texts for the files in `changed`, and lists its
+    /// files.
     pub(crate) fn new(root: &Path, limits: &Limits, changed: &'t Texts) -> Result<Self, Error> {
         let failed = |source| Error::Root { path: root.to_owned(), source };
         let metadata = fs::metadata(root).map_err(failed)?;
         if metadata.is_dir() {
-            let folder = open_root(root)?;
+            let directory = open_root(root)?;
             let is_new = |path: &&String| root.join(path).symlink_metadata().is_err();
-            let files = walk::list(&folder, limits, changed.keys().filter(is_new))?;
-            return Ok(Self { root: Root::Folder(folder), changed, files });
+            let files = walk::list(&directory, limits, changed.keys().filter(is_new))?;
+            return Ok(Self { root: Root::Dir(directory), changed, files });
         }
         // A pipe can be read only once, but a file with problems is read twice.
         if !metadata.is_file() {
@@ -55,8 +56,8 @@ impl<'t> Opened<'t> {
             return Ok(Box::new(text.as_slice()));
         }
         let file = match &self.root {
-            Root::Folder(folder) => {
-                folder.open_file(path).map_err(|error| unlade_text::chain(&error))
+            Root::Dir(directory) => {
+                directory.open_file(path).map_err(|error| unlade_text::chain(&error))
             }
             // The path may now name another file, such as a FIFO.
             Root::File(file) => open_regular_file(file).map_err(|error| error.to_string()),
@@ -66,10 +67,10 @@ impl<'t> Opened<'t> {
 }
 
 /// Opens the directory of a catalog.
-pub(crate) fn open_root(root: &Path) -> Result<Folder, Error> {
-    Folder::open_root(root).map_err(|error| match error {
+pub(crate) fn open_root(root: &Path) -> Result<Dir, Error> {
+    Dir::open_root(root).map_err(|error| match error {
         source::Error::Root { source, .. } => Error::Root { path: root.to_owned(), source },
-        error => Error::Folder(error),
+        error => Error::Directory(error),
     })
 }
 

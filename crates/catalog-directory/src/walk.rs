@@ -3,7 +3,7 @@
 use std::vec;
 
 use unlade_bundle::source::{self, Tree as _};
-use unlade_directory::{Folder, Kind, read_at_most};
+use unlade_directory::{Dir, Kind, read_at_most};
 
 use crate::{Error, Limits, ignore::Ignore};
 
@@ -13,17 +13,17 @@ const IGNORE_FILE: &str = ".indexignore";
 /// The maximum size of an `.indexignore`, in bytes.
 const MAX_IGNORE_FILE: usize = 1 << 20;
 
-/// A folder that is being walked: its path, and its remaining entries.
+/// A directory that is being walked: its path, and its remaining entries.
 struct Level {
     path: String,
     names: vec::IntoIter<(String, Kind)>,
 }
 
 /// Returns the paths of the files that belong to the catalog, in the order of `fs.WalkDir`: the
-/// entries of each folder in byte order, and those of a folder in place of the folder. `new` are files
-/// that do not exist yet, which come last.
+/// entries of each directory in byte order, and those of a directory in place of the directory.
+/// `new` are files that do not exist yet, which come last.
 pub(crate) fn list<'n>(
-    root: &Folder,
+    root: &Dir,
     limits: &Limits,
     new: impl Iterator<Item = &'n String>,
 ) -> Result<Vec<String>, Error> {
@@ -58,34 +58,29 @@ pub(crate) fn list<'n>(
     Ok(files)
 }
 
-/// Lists the folder at `path`.
-fn open(
-    root: &Folder,
-    path: String,
-    limits: &Limits,
-    n_entries: &mut usize,
-) -> Result<Level, Error> {
-    let folder = root.open_folder(if path.is_empty() { "." } else { &path })?;
+/// Lists the directory at `path`.
+fn open(root: &Dir, path: String, limits: &Limits, n_entries: &mut usize) -> Result<Level, Error> {
+    let directory = root.open_dir(if path.is_empty() { "." } else { &path })?;
     let mut names = Vec::new();
-    folder.list(&folder, |name| {
+    directory.list(&directory, |name| {
         *n_entries += 1;
         if *n_entries > limits.entries {
             return Err(Error::Entries { limit: limits.entries });
         }
         let text = std::str::from_utf8(name).map_err(|_| Error::Name {
-            folder: path.clone(),
+            directory: path.clone(),
             name: name.escape_ascii().to_string(),
         })?;
         names.push(text.to_owned());
         Ok(())
     })?;
     names.sort_unstable();
-    let kind = |name: String| folder.read_kind(&name).map(|kind| (name, kind));
+    let kind = |name: String| directory.read_kind(&name).map(|kind| (name, kind));
     let names = names.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?;
     Ok(Level { path, names: names.into_iter() })
 }
 
-fn read_ignore_file(root: &Folder, path: &str) -> Result<Vec<u8>, Error> {
+fn read_ignore_file(root: &Dir, path: &str) -> Result<Vec<u8>, Error> {
     let failed = |source| Error::Ignore { path: path.to_owned(), source };
     let file = root.open_file(path).map_err(failed)?;
     let bytes = read_at_most(file, MAX_IGNORE_FILE as u64)
@@ -94,6 +89,6 @@ fn read_ignore_file(root: &Folder, path: &str) -> Result<Vec<u8>, Error> {
     bytes.ok_or_else(|| failed(too_large()))
 }
 
-fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+fn join(directory: &str, name: &str) -> String {
+    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
 }

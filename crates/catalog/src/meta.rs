@@ -112,14 +112,14 @@ impl Meta {
         self.tree.root()
     }
 
-    /// Returns the JSON of the meta, as upstream keeps it for schemas that it does not know: compact,
-    /// with sorted keys, and with every number as a float. There is no final line break.
+    /// Returns the JSON of the meta, as upstream keeps it for schemas that it does not know:
+    /// compact, with sorted keys, and with every number as a float. There is no final line break.
     pub fn blob(&self) -> String {
         self.tree.root().to_float_json()
     }
 
-    /// Returns the compact JSON of the meta, as upstream writes it. A meta of one of the four schemas
-    /// has the known fields in the order of upstream's types, and other metas are [as they
+    /// Returns the compact JSON of the meta, as upstream writes it. A meta of one of the four
+    /// schemas has the known fields in the order of upstream's types, and other metas are [as they
     /// are](Self::blob). There is no final line break.
     pub fn to_json(&self) -> String {
         let Some(shape) = shape::meta(&self.schema) else { return self.blob() };
@@ -162,7 +162,7 @@ mod tests {
 
     /// The crafted catalogs `folded-duplicate`, `schema-null` and others.
     #[test]
-    fn what_upstream_refuses_is_not_a_meta() {
+    fn documents_that_upstream_refuses_are_not_metas() {
         for (text, error) in [
             ("# only a comment", MetaError::Empty),
             ("- a", MetaError::NotAMapping),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_not_encoded() {
+    fn values_that_do_not_fit_are_not_encoded() {
         let value = encode(b"hello", Compression::default(), 1_000).unwrap();
         assert_eq!(encode(b"hello", Compression::default(), value.len()), Some(value.clone()));
         assert_eq!(encode(b"hello", Compression::default(), value.len() - 4), None);

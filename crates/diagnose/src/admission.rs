@@ -52,25 +52,25 @@ pub(super) const RULES: &[Rule] = &[
 /// What the message of a webhook's rejection contains (apiserver `ToStatusErr`).
 const DENIED: [&str; 2] = ["admission webhook \"", "images rejected by webhook backend"];
 
-/// Classifies the message `said` about the admission of `object`, if it matches a rule.
-pub(super) fn classify(said: &str, object: &str) -> Option<Failure> {
+/// Classifies the message `message` about the admission of `object`, if it matches a rule.
+pub(super) fn classify(message: &str, object: &str) -> Option<Failure> {
     // A webhook chooses its message freely, so the message may contain the phrases of a rule.
-    if DENIED.iter().any(|phrase| said.contains(phrase)) {
-        return Some(failure(Reason::Webhook, said, object).with_transience(false));
+    if DENIED.iter().any(|phrase| message.contains(phrase)) {
+        return Some(failure(Reason::Webhook, message, object).with_transience(false));
     }
-    let rule = rule::find_first(RULES, said).or_else(|| missing_namespace(said))?;
-    Some(rule.apply(failure(rule.reason, said, object)))
+    let rule = rule::find_first(RULES, message).or_else(|| missing_namespace(message))?;
+    Some(rule.apply(failure(rule.reason, message, object)))
 }
 
-/// Returns a rule if `said` is `namespaces "x" not found`, and not about another kind.
-fn missing_namespace(said: &str) -> Option<&'static Rule> {
+/// Returns a rule if `message` is `namespaces "x" not found`, and not about another kind.
+fn missing_namespace(message: &str) -> Option<&'static Rule> {
     const RULE: Rule = Rule::new(Reason::Namespace, &[]);
-    let is_missing = said.contains("namespaces \"") && said.ends_with("not found");
+    let is_missing = message.contains("namespaces \"") && message.ends_with("not found");
     is_missing.then_some(&RULE)
 }
 
-fn failure(reason: Reason, said: &str, object: &str) -> Failure {
-    let cause = quoted(cause(said));
+fn failure(reason: Reason, message: &str, object: &str) -> Failure {
+    let cause = quoted(cause(message));
     Failure::new(
         reason,
         match reason {
@@ -95,8 +95,9 @@ fn failure(reason: Reason, said: &str, object: &str) -> Failure {
 }
 
 /// Removes the generated name of a pod that was never created.
-fn cause(said: &str) -> &str {
-    let said = said.strip_prefix("Error creating: ").unwrap_or(said);
-    let after = said.strip_prefix("pods \"").and_then(|rest| rest.split_once("\" is forbidden: "));
-    after.map_or(said, |(_, cause)| cause)
+fn cause(message: &str) -> &str {
+    let message = message.strip_prefix("Error creating: ").unwrap_or(message);
+    let after =
+        message.strip_prefix("pods \"").and_then(|rest| rest.split_once("\" is forbidden: "));
+    after.map_or(message, |(_, cause)| cause)
 }

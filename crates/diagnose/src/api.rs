@@ -19,7 +19,7 @@ pub enum RequestError<'a> {
     /// The configuration of the client is missing or invalid.
     Configuration(&'a str),
     /// The API server did not answer.
-    NoAnswer(&'a str),
+    NoResponse(&'a str),
     /// No API server has ever answered at this address.
     Unreached {
         /// The whole message.
@@ -46,26 +46,26 @@ pub struct Status<'a> {
 ///
 /// A missing, existing or changed object is often not a failure. Callers handle these cases first.
 pub fn classify_request_error(error: RequestError<'_>, doing: &str) -> Failure {
-    let failed = |reason, how: &str, said: &str| {
-        Failure::new(reason, format!("failed to {doing}: {how}{}", quoted(said)))
+    let failed = |reason, how: &str, message: &str| {
+        Failure::new(reason, format!("failed to {doing}: {how}{}", quoted(message)))
     };
     let failure = match error {
         RequestError::Status(status) => classify_status(status, doing),
-        RequestError::Credentials(said) => {
-            failed(Reason::Forbidden, "failed to obtain credentials: ", said).with_advice(
+        RequestError::Credentials(message) => {
+            failed(Reason::Forbidden, "failed to obtain credentials: ", message).with_advice(
                 "check the user in the kubeconfig, and whether kubectl works with it",
                 &[],
             )
         }
-        RequestError::Request(said) => failed(Reason::Internal, "", said),
-        RequestError::Response(said) => {
-            failed(Reason::ApiRefused, "the response does not come from an API server: ", said)
+        RequestError::Request(message) => failed(Reason::Internal, "", message),
+        RequestError::Response(message) => {
+            failed(Reason::ApiRefused, "the response does not come from an API server: ", message)
                 .with_advice("check whether a proxy responded instead of the API server", &[])
         }
-        RequestError::Configuration(said) => {
-            failed(Reason::ApiUnreachable, "", said).with_transience(false)
+        RequestError::Configuration(message) => {
+            failed(Reason::ApiUnreachable, "", message).with_transience(false)
         }
-        RequestError::NoAnswer(said) => no_reply(said, doing),
+        RequestError::NoResponse(message) => no_reply(message, doing),
         RequestError::Unreached { message, is_untrusted } => {
             unreached_failure(message, is_untrusted)
         }
@@ -74,10 +74,10 @@ pub fn classify_request_error(error: RequestError<'_>, doing: &str) -> Failure {
 }
 
 fn classify_status(status: Status<'_>, doing: &str) -> Failure {
-    let said = status.message.trim();
+    let message = status.message.trim();
     let object = doing.split_once(' ').map_or(doing, |(_, object)| object);
     let rejected = |reason, what: &str| {
-        Failure::new(reason, format!("failed to {doing}: {what}: {}", quoted(said)))
+        Failure::new(reason, format!("failed to {doing}: {what}: {}", quoted(message)))
     };
     let failure = match status.code {
         401 => rejected(Reason::Forbidden, "the API server rejects the credentials")
@@ -85,7 +85,7 @@ fn classify_status(status: Status<'_>, doing: &str) -> Failure {
         _ if status.is_namespace_terminating => {
             rejected(Reason::Namespace, "the namespace is being deleted")
         }
-        _ => match admission::classify(said, object) {
+        _ => match admission::classify(message, object) {
             Some(failure) => failure,
             None => classify_code(status, rejected),
         },
@@ -93,7 +93,7 @@ fn classify_status(status: Status<'_>, doing: &str) -> Failure {
     let state = Some(status.reason).filter(|reason| !reason.is_empty()).map(str::to_owned);
     failure.with_evidence(Evidence {
         state: state.or_else(|| (status.code > 0).then(|| status.code.to_string())),
-        message: Some(said.to_owned()).filter(|said| !said.is_empty()),
+        message: Some(message.to_owned()).filter(|message| !message.is_empty()),
         ..Evidence::default()
     })
 }
@@ -121,8 +121,8 @@ fn classify_code(status: Status<'_>, rejected: impl Fn(Reason, &str) -> Failure)
 /// Checks whether the message comes from the API server's authorizer, and not from admission or
 /// from the check against privilege escalation: `pods is forbidden: User "a" cannot create resource
 /// "pods" ...`.
-pub fn is_from_authorizer(said: &str) -> bool {
-    said.contains("cannot create resource")
+pub fn is_from_authorizer(message: &str) -> bool {
+    message.contains("cannot create resource")
 }
 
 /// Returns a permanent failure: the server has never answered, so waiting for it is pointless.
@@ -136,8 +136,8 @@ fn unreached_failure(message: &str, is_untrusted: bool) -> Failure {
 }
 
 /// Classifies a request that got no reply, by the text of the client's error, which has no type.
-fn no_reply(said: &str, doing: &str) -> Failure {
-    let is_untrusted = said.contains("certificate") || said.contains("UnknownIssuer");
+fn no_reply(message: &str, doing: &str) -> Failure {
+    let is_untrusted = message.contains("certificate") || message.contains("UnknownIssuer");
     let what = if is_untrusted {
         "the API server's certificate is not trusted"
     } else {
@@ -145,10 +145,10 @@ fn no_reply(said: &str, doing: &str) -> Failure {
     };
     let failure = Failure::new(
         Reason::ApiUnreachable,
-        format!("failed to {doing}: {what}: {}", quoted(said)),
+        format!("failed to {doing}: {what}: {}", quoted(message)),
     );
     let failure = if is_untrusted { failure.with_advice(UNTRUSTED, &[]) } else { failure };
     failure
         .with_transience(!is_untrusted)
-        .with_evidence(Evidence { message: Some(said.to_owned()), ..Evidence::default() })
+        .with_evidence(Evidence { message: Some(message.to_owned()), ..Evidence::default() })
 }

@@ -98,15 +98,15 @@ mod tests {
             text in "(\u{1}|é|x|\n){0,3000}",
             n_lines in 0usize..40,
         ) {
-            let said = Some(text.clone());
+            let quoted = Some(text.clone());
             let mut failure = Failure::new(Reason::Killed, &text).with_evidence(Evidence {
-                object: said.clone().map(ObjectRef),
-                message: said.clone(),
-                container: said.clone(),
-                state: said.clone(),
+                object: quoted.clone().map(ObjectRef),
+                message: quoted.clone(),
+                container: quoted.clone(),
+                state: quoted.clone(),
                 ..Evidence::default()
             });
-            failure.hint = said;
+            failure.hint = quoted;
             let failure = failure.with_log(std::iter::repeat_n(text.as_str(), n_lines));
             prop_assert!(serde_json::to_string(&failure).unwrap().len() <= MAX_FAILURE);
         }

@@ -8,8 +8,8 @@ use super::bound::quoted;
 use super::rule::{self, Rule};
 use super::{Evidence, Failure, ObjectRef, Reason, outcome};
 
-/// The words of CRI-O about a memory limit below the minimum of the runtime, for a container and for
-/// a pod: `set memory limit 1048576 too low; should be at least 12582912`.
+/// The words of CRI-O about a memory limit below the minimum of the runtime, for a container and
+/// for a pod: `set memory limit 1048576 too low; should be at least 12582912`.
 pub(super) const BELOW_MINIMUM: &str = "too low; should be at least";
 
 /// The meaning of messages about a container from the container runtime and the kubelet.
@@ -135,7 +135,7 @@ pub(super) fn reason(waiting: &ContainerStateWaiting) -> &str {
 }
 
 /// Returns the message about a waiting container.
-pub(super) fn said(waiting: &ContainerStateWaiting) -> &str {
+pub(super) fn message(waiting: &ContainerStateWaiting) -> &str {
     waiting.message.as_deref().unwrap_or_default().trim()
 }
 
@@ -145,8 +145,8 @@ pub(super) fn classify_waiting(
     name: &str,
     image: &str,
 ) -> Failure {
-    let (state, said) = (reason(waiting), said(waiting));
-    let described = describe(state, said);
+    let (state, message) = (reason(waiting), message(waiting));
+    let described = describe(state, message);
     match state {
         "InvalidImageName" => Failure::new(
             Reason::InvalidReference,
@@ -168,7 +168,7 @@ pub(super) fn classify_waiting(
         )
         .with_transience(false)
         .with_advice("choose another pull policy, or load the image onto the node", &[]),
-        _ => classify_start(said, name, image).unwrap_or_else(|| {
+        _ => classify_start(message, name, image).unwrap_or_else(|| {
             // An unknown problem may pass before the deadline of the phase.
             Failure::new(
                 Reason::ContainerConfig,
@@ -186,10 +186,10 @@ pub(super) fn classify_terminated(
     image: &str,
 ) -> Failure {
     let state = ended.reason.as_deref().unwrap_or_default();
-    let said = ended.message.as_deref().unwrap_or_default().trim();
+    let message = ended.message.as_deref().unwrap_or_default().trim();
     let code = ended.exit_code;
     let is_unpacker = UNPACKER_CONTAINERS.contains(&name);
-    if let Some(failure) = outcome::from_message(said) {
+    if let Some(failure) = outcome::from_message(message) {
         return failure;
     }
     match (state, code) {
@@ -202,21 +202,24 @@ pub(super) fn classify_terminated(
         ("ContainerStatusUnknown", _) => {
             return Failure::new(
                 Reason::NodeLost,
-                format!("the node lost track of the container {name}: {}", describe(state, said)),
+                format!(
+                    "the node lost track of the container {name}: {}",
+                    describe(state, message)
+                ),
             );
         }
         ("StartError" | "ContainerCannotRun", _) | (_, 126..=128) => {
-            return classify_start(said, name, image).unwrap_or_else(|| {
+            return classify_start(message, name, image).unwrap_or_else(|| {
                 Failure::new(
                     Reason::Sandbox,
-                    format!("the container {name} failed to start: {}", describe(state, said)),
+                    format!("the container {name} failed to start: {}", describe(state, message)),
                 )
             });
         }
         _ => {}
     }
     // Older versions of runc start the container first. Then only its log names the error.
-    if said.contains("exec format error") {
+    if message.contains("exec format error") {
         return exec_format_failure(name);
     }
     let verdict =
@@ -235,9 +238,9 @@ fn describe_exit(code: i32, name: &str) -> String {
     }
 }
 
-fn classify_start(said: &str, name: &str, image: &str) -> Option<Failure> {
-    let rule = rule::find_first(RULES, said)?;
-    let cause = quoted(said);
+fn classify_start(message: &str, name: &str, image: &str) -> Option<Failure> {
+    let rule = rule::find_first(RULES, message)?;
+    let cause = quoted(message);
     let failure = match rule.reason {
         Reason::RunAsNonRoot => Failure::new(
             rule.reason,
@@ -269,8 +272,8 @@ fn exec_format_failure(name: &str) -> Failure {
 }
 
 /// Returns the quoted message, or the state if there is no message.
-fn describe(state: &str, said: &str) -> String {
-    if said.is_empty() { state.to_owned() } else { quoted(said) }
+fn describe(state: &str, message: &str) -> String {
+    if message.is_empty() { state.to_owned() } else { quoted(message) }
 }
 
 /// Returns the state of the container as evidence.

@@ -46,8 +46,8 @@ pub struct Evidence {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<ObjectRef>,
     /// The message of the event, the condition or the container's state, or of the API server's
-    /// reply.
-    #[serde(rename = "said", skip_serializing_if = "Option::is_none")]
+    /// response.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The name of the container.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -38,29 +38,33 @@ fn classify_creation(job: &Job, object: &ObjectRef, events: &[Event]) -> Option<
     if event::reason(newest) == "SuccessfulCreate" {
         return None;
     }
-    let said = event::message(newest);
+    let message = event::message(newest);
     let pod = format!("the pod of {object}");
-    let failure = admission::classify(said, &pod).unwrap_or_else(|| {
+    let failure = admission::classify(message, &pod).unwrap_or_else(|| {
         // The controller keeps trying, and the API server may only be overloaded.
-        Failure::new(Reason::ApiRefused, format!("the API server rejects {pod}: {}", quoted(said)))
-            .with_transience(true)
+        Failure::new(
+            Reason::ApiRefused,
+            format!("the API server rejects {pod}: {}", quoted(message)),
+        )
+        .with_transience(true)
     });
     Some(failure.with_evidence(event::evidence(newest, object)))
 }
 
 fn classify_condition(condition: &JobCondition, object: &ObjectRef) -> Failure {
     let state = condition.reason.as_deref().unwrap_or_default();
-    let said = condition.message.as_deref().unwrap_or_default();
+    let message = condition.message.as_deref().unwrap_or_default();
     let failure = match state {
-        "PodFailurePolicy" => classify_policy(said, object),
+        "PodFailurePolicy" => classify_policy(message, object),
         "DeadlineExceeded" => Failure::new(
             Reason::Deadline,
             format!("{object} exceeded its deadline (activeDeadlineSeconds)"),
         ),
-        "BackoffLimitExceeded" => {
-            Failure::new(Reason::Killed, format!("every pod of {object} failed: {}", quoted(said)))
-        }
-        _ => Failure::new(Reason::Killed, format!("{object} failed: {state}, {}", quoted(said))),
+        "BackoffLimitExceeded" => Failure::new(
+            Reason::Killed,
+            format!("every pod of {object} failed: {}", quoted(message)),
+        ),
+        _ => Failure::new(Reason::Killed, format!("{object} failed: {state}, {}", quoted(message))),
     };
     failure.with_evidence(Evidence {
         object: Some(object.clone()),
@@ -72,12 +76,12 @@ fn classify_condition(condition: &JobCondition, object: &ObjectRef) -> Failure {
 
 /// Classifies `Container unpack for pod NS/NAME failed with exit code 11 matching FailJob rule at
 /// index 1`.
-fn classify_policy(said: &str, object: &ObjectRef) -> Failure {
-    let code = said.split_once("with exit code ").and_then(|(_, rest)| rest.split(' ').next());
+fn classify_policy(message: &str, object: &ObjectRef) -> Failure {
+    let code = message.split_once("with exit code ").and_then(|(_, rest)| rest.split(' ').next());
     let code = code.and_then(|code| code.parse().ok());
     let verdict =
         code.and_then(|code| outcome::from_exit_code(code, &format!("the unpacker of {object}")));
     verdict.unwrap_or_else(|| {
-        Failure::new(Reason::Killed, format!("{object} failed: {}", quoted(said)))
+        Failure::new(Reason::Killed, format!("{object} failed: {}", quoted(message)))
     })
 }

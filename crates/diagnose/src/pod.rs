@@ -47,7 +47,7 @@ fn classify_container(
         State::Stuck(waiting) => container::classify_waiting(
             waiting,
             name,
-            &image(pod, status, container::said(waiting), events),
+            &image(pod, status, container::message(waiting), events),
         ),
         State::Terminated(ended) => container::classify_terminated(ended, name, &status.image),
     };
@@ -61,9 +61,9 @@ fn classify_pull(
     status: &ContainerStatus,
     events: &[&Event],
 ) -> Failure {
-    let (state, said) = (container::reason(waiting), container::said(waiting));
-    let image = &image(pod, status, said, events);
-    let failure = pull::classify(state, said, image)
+    let (state, message) = (container::reason(waiting), container::message(waiting));
+    let image = &image(pod, status, message, events);
+    let failure = pull::classify(state, message, image)
         .or_else(|| {
             // While a kubelet backs off, the container's state may no longer name the cause. The
             // event does.
@@ -76,7 +76,7 @@ fn classify_pull(
             let event = events.iter().find(is_cause)?;
             pull::classify(state, event::message(event), image)
         })
-        .unwrap_or_else(|| pull::unknown(said, image));
+        .unwrap_or_else(|| pull::unknown(message, image));
     let missing =
         events.iter().find(|event| event::reason(event) == "FailedToRetrieveImagePullSecret");
     match missing.map(|event| event::message(event)) {
@@ -96,9 +96,9 @@ fn classify_pull(
 }
 
 /// Rephrases `Unable to retrieve some image pull secrets (a, b); attempting ...` as a clause.
-fn describe_unretrieved_secrets(said: &str) -> String {
-    let names = said.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
-    let names = names.map_or(said, |(names, _)| names);
+fn describe_unretrieved_secrets(message: &str) -> String {
+    let names = message.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+    let names = names.map_or(message, |(names, _)| names);
     if names.contains(", ") {
         format!("the kubelet failed to retrieve the pull secrets {names}")
     } else {
@@ -106,11 +106,11 @@ fn describe_unretrieved_secrets(said: &str) -> String {
     }
 }
 
-/// Returns the image of a volume or of the container that `said` names. If `said` names none, an
-/// event with the same message or about a pull in progress decides. Events may arrive later than
+/// Returns the image of a volume or of the container that `message` names. If `message` names none,
+/// an event with the same message or about a pull in progress decides. Events may arrive later than
 /// the state that they explain, and not every message names an image; then all candidates are
 /// returned.
-fn image(pod: &Pod, status: &ContainerStatus, said: &str, events: &[&Event]) -> String {
+fn image(pod: &Pod, status: &ContainerStatus, message: &str, events: &[&Event]) -> String {
     let spec = pod.spec.as_ref();
     let volumes = spec.and_then(|spec| spec.volumes.as_ref()).into_iter().flatten();
     let volumes = volumes.filter_map(|volume| volume.image.as_ref()?.reference.as_deref());
@@ -125,9 +125,9 @@ fn image(pod: &Pod, status: &ContainerStatus, said: &str, events: &[&Event]) -> 
         named.max_by_key(|image| image.len()).map(|image| (*image).to_owned())
     };
     let messages = || events.iter().map(|event| event::message(event));
-    let same = || messages().filter(|it| it.starts_with(PULL_FAILED) && it.contains(said));
+    let same = || messages().filter(|it| it.starts_with(PULL_FAILED) && it.contains(message));
     let pulling = || messages().filter(|it| it.starts_with("Pulling image"));
-    named(said)
+    named(message)
         .or_else(|| same().find_map(named))
         .or_else(|| pulling().find_map(named))
         .unwrap_or_else(|| images.join(" or "))

@@ -145,21 +145,21 @@ pub(super) const RULES: &[Rule] = &[
     ),
 ];
 
-/// Classifies the message `said` about a failed pull of `image`, if it matches a rule. `state` is
-/// the reason in the container's state.
-pub(super) fn classify(state: &str, said: &str, image: &str) -> Option<Failure> {
-    let normalized = normalize(&format!("{state}: {said}"), image);
+/// Classifies the message `message` about a failed pull of `image`, if it matches a rule. `state`
+/// is the reason in the container's state.
+pub(super) fn classify(state: &str, message: &str, image: &str) -> Option<Failure> {
+    let normalized = normalize(&format!("{state}: {message}"), image);
     let rule = rule::find_first(RULES, &normalized)?;
-    Some(rule.apply(Failure::new(rule.reason, sentence(rule.reason, image, said))))
+    Some(rule.apply(Failure::new(rule.reason, sentence(rule.reason, image, message))))
 }
 
 /// Returns the failure of a pull whose cause is unknown.
-pub(super) fn unknown(said: &str, image: &str) -> Failure {
-    Failure::new(Reason::PullFailed, sentence(Reason::PullFailed, image, said))
+pub(super) fn unknown(message: &str, image: &str) -> Failure {
+    Failure::new(Reason::PullFailed, sentence(Reason::PullFailed, image, message))
 }
 
-fn sentence(reason: Reason, image: &str, said: &str) -> String {
-    let cause = quoted(cause(said));
+fn sentence(reason: Reason, image: &str, message: &str) -> String {
+    let cause = quoted(cause(message));
     match reason {
         Reason::ImageNotFound => format!("the image {image} does not exist in the registry"),
         Reason::Unauthorized => format!("the registry denied access to the image {image}: {cause}"),
@@ -184,7 +184,7 @@ fn sentence(reason: Reason, image: &str, said: &str) -> String {
 }
 
 /// Removes prefixes that only repeat that a pull failed, of which image and in which component.
-fn cause(said: &str) -> &str {
+fn cause(message: &str) -> &str {
     const PREFIXES: [&str; 15] = [
         "Error:",
         "Back-off pulling image",
@@ -202,7 +202,7 @@ fn cause(said: &str) -> &str {
         "initializing source",
         "Error initializing source",
     ];
-    let mut rest = said.trim();
+    let mut rest = message.trim();
     loop {
         let Some(prefix) = PREFIXES.into_iter().find(|prefix| rest.starts_with(prefix)) else {
             return rest;
@@ -224,20 +224,20 @@ fn cause(said: &str) -> &str {
 
 /// Returns the part of a message that rules are matched against: without image names, addresses and
 /// quoted names, and with an HTTP status as `status=NUMBER`.
-pub(super) fn normalize(said: &str, image: &str) -> String {
+pub(super) fn normalize(message: &str, image: &str) -> String {
     // CRI-O's message begins with the errors of the mirrors. The registry's own error decides.
-    let said = match said
+    let message = match message
         .rsplit_once("(Mirrors also failed: ")
         .and_then(|(_, tail)| tail.rsplit_once("]): "))
     {
         Some((_, primary)) => primary,
-        None => said,
+        None => message,
     };
-    let said = if image.is_empty() { said.to_owned() } else { said.replace(image, " ") };
-    let is_status = said.to_lowercase().contains("status");
-    let mut words = String::with_capacity(said.len());
+    let message = if image.is_empty() { message.to_owned() } else { message.replace(image, " ") };
+    let is_status = message.to_lowercase().contains("status");
+    let mut words = String::with_capacity(message.len());
     let mut is_name = false;
-    for word in said.split_whitespace() {
+    for word in message.split_whitespace() {
         let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
         let was_name =
             std::mem::replace(&mut is_name, matches!(bare, "image" | "reference" | "lookup"));

@@ -9,8 +9,8 @@ use super::{Evidence, Failure, ObjectRef, Reason, Remedy, event};
 pub(super) fn classify_status(pod: &Pod, object: &ObjectRef) -> Option<Failure> {
     let status = pod.status.as_ref()?;
     let state = status.reason.as_deref()?;
-    let said = status.message.as_deref().unwrap_or_default();
-    let described = if said.is_empty() { state.to_owned() } else { quoted(said) };
+    let message = status.message.as_deref().unwrap_or_default();
+    let described = if message.is_empty() { state.to_owned() } else { quoted(message) };
     let failure = match state {
         "Evicted" | "Preempting" => {
             Failure::new(Reason::Evicted, format!("the node evicted {object}: {described}"))
@@ -33,7 +33,7 @@ pub(super) fn classify_status(pod: &Pod, object: &ObjectRef) -> Option<Failure> 
     Some(failure.with_evidence(Evidence {
         object: Some(object.clone()),
         state: Some(state.to_owned()),
-        message: Some(said.to_owned()).filter(|said| !said.is_empty()),
+        message: Some(message.to_owned()).filter(|message| !message.is_empty()),
         ..Evidence::default()
     }))
 }
@@ -42,13 +42,15 @@ pub(super) fn classify_status(pod: &Pod, object: &ObjectRef) -> Option<Failure> 
 pub(super) fn classify_disruption(pod: &Pod, object: &ObjectRef) -> Option<Failure> {
     let condition = condition(pod, "DisruptionTarget").filter(|it| it.status == "True")?;
     let state = condition.reason.as_deref().unwrap_or_default();
-    let said = condition.message.as_deref().unwrap_or(state);
-    let said = quoted(said);
+    let message = condition.message.as_deref().unwrap_or(state);
+    let message = quoted(message);
     let failure = match state {
         "DeletionByTaintManager" | "DeletionByPodGC" => {
-            Failure::new(Reason::NodeLost, format!("{object} lost its node: {said}"))
+            Failure::new(Reason::NodeLost, format!("{object} lost its node: {message}"))
         }
-        _ => Failure::new(Reason::Evicted, format!("{object} was evicted from its node: {said}")),
+        _ => {
+            Failure::new(Reason::Evicted, format!("{object} was evicted from its node: {message}"))
+        }
     };
     Some(failure.with_evidence(evidence(condition, object)))
 }
@@ -56,10 +58,12 @@ pub(super) fn classify_disruption(pod: &Pod, object: &ObjectRef) -> Option<Failu
 /// Classifies the reason why the pod has no node.
 pub(super) fn classify_scheduling(pod: &Pod, object: &ObjectRef) -> Option<Failure> {
     let condition = condition(pod, "PodScheduled").filter(|it| it.status == "False")?;
-    let said = condition.message.as_deref().or(condition.reason.as_deref()).unwrap_or_default();
-    let failure =
-        Failure::new(Reason::Unschedulable, format!("no node accepts {object}: {}", quoted(said)));
-    Some(advise(failure, said).with_evidence(evidence(condition, object)))
+    let message = condition.message.as_deref().or(condition.reason.as_deref()).unwrap_or_default();
+    let failure = Failure::new(
+        Reason::Unschedulable,
+        format!("no node accepts {object}: {}", quoted(message)),
+    );
+    Some(advise(failure, message).with_evidence(evidence(condition, object)))
 }
 
 /// Returns a failure if the node of a running pod no longer responds.
@@ -77,7 +81,7 @@ pub(super) fn classify_node(pod: &Pod, object: &ObjectRef, events: &[&Event]) ->
 }
 
 /// Returns the failure with a hint why the nodes do not accept the pod, and with remedies.
-fn advise(failure: Failure, said: &str) -> Failure {
+fn advise(failure: Failure, message: &str) -> Failure {
     const HINTS: [(&str, &str, &[Remedy]); 3] = [
         (
             "untolerated taint",
@@ -96,7 +100,7 @@ fn advise(failure: Failure, said: &str) -> Failure {
             &[Remedy::LowerRequests],
         ),
     ];
-    match HINTS.into_iter().find(|(phrase, ..)| said.contains(phrase)) {
+    match HINTS.into_iter().find(|(phrase, ..)| message.contains(phrase)) {
         Some((_, hint, remedies)) => failure.with_advice(hint, remedies),
         None => failure,
     }

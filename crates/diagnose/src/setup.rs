@@ -13,16 +13,16 @@ pub(super) fn classify_setup(pod: &Pod, object: &ObjectRef, events: &[&Event]) -
         return None;
     }
     let event = events.iter().find(|event| is_relevant(event::reason(event)))?;
-    let said = event::message(event);
-    let cause = quoted(said);
+    let message = event::message(event);
+    let cause = quoted(message);
     let failure = match event::reason(event) {
         // The node has made progress since.
         "Pulling" | "Pulled" | "Created" | "Started" => return None,
-        "FailedMount" | "FailedAttachVolume" if is_missing_account(said) => Failure::new(
+        "FailedMount" | "FailedAttachVolume" if is_missing_account(message) => Failure::new(
             Reason::NoServiceAccount,
             format!("the service account of {object} does not exist: {cause}"),
         ),
-        _ if said.contains(container::BELOW_MINIMUM) => Failure::new(
+        _ if message.contains(container::BELOW_MINIMUM) => Failure::new(
             Reason::OutOfMemory,
             format!("the memory limit of {object} is too low to start it: {cause}"),
         ),
@@ -46,6 +46,6 @@ fn is_relevant(reason: &str) -> bool {
 }
 
 /// Checks whether the message is `failed to fetch token: serviceaccounts "NAME" not found`.
-fn is_missing_account(said: &str) -> bool {
-    said.contains("serviceaccounts \"") && said.contains("not found")
+fn is_missing_account(message: &str) -> bool {
+    message.contains("serviceaccounts \"") && message.contains("not found")
 }

@@ -1,4 +1,4 @@
-//! Opens paths beneath a folder, and never any path outside it.
+//! Opens paths beneath a directory, and never any path outside it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -46,9 +46,9 @@ pub(crate) enum Resolution {
     Portable,
 }
 
-/// An open folder and its path for messages.
+/// An open directory and its path for messages.
 #[derive(Debug)]
-pub struct Folder {
+pub struct Dir {
     fd: OwnedFd,
     name: String,
     mount: Mount,
@@ -66,17 +66,17 @@ pub enum Mount {
     Device(i128),
 }
 
-impl Folder {
-    /// Opens the folder at `path`. Links in `path` are followed, because the caller chose it.
+impl Dir {
+    /// Opens the directory at `path`. Links in `path` are followed, because the caller chose it.
     ///
     /// # Errors
     ///
-    /// Returns an error if `path` is not a folder that this user may enter.
+    /// Returns an error if `path` is not a directory that this user may enter.
     pub fn open_root(path: &Path) -> Result<Self, Error> {
         Self::open_root_by(path, Resolution::default())
     }
 
-    /// Opens the folder at `path` as [`Folder::open_root`] does. Resolves paths beneath it as
+    /// Opens the directory at `path` as [`Dir::open_root`] does. Resolves paths beneath it as
     /// `resolution` says.
     pub(crate) fn open_root_by(path: &Path, resolution: Resolution) -> Result<Self, Error> {
         let failed = |errno: Errno| Error::Root { path: path.to_owned(), source: errno.into() };
@@ -91,13 +91,13 @@ impl Folder {
         Ok(Self { fd, name: String::new(), mount, resolution })
     }
 
-    /// Opens the folder at `path` beneath this one for listing.
+    /// Opens the directory at `path` beneath this one for listing.
     ///
     /// # Errors
     ///
-    /// Returns an error if `path` leads out of this folder or to another mount, or is not a folder
-    /// that this user may list.
-    pub fn open_folder(&self, path: &str) -> Result<Self, Error> {
+    /// Returns an error if `path` leads out of this directory or to another mount, or is not a
+    /// directory that this user may list.
+    pub fn open_dir(&self, path: &str) -> Result<Self, Error> {
         let found = self.look_up(path)?;
         let name = self.path_of(path);
         if found.file_type() != FileType::Directory {
@@ -107,7 +107,7 @@ impl Folder {
         Ok(Self { fd, name, mount: self.mount, resolution: self.resolution })
     }
 
-    /// Finds the file at `path` beneath this folder.
+    /// Finds the file at `path` beneath this directory.
     pub(crate) fn look_up(&self, path: &str) -> Result<FoundFile, Error> {
         let flags = SEARCH | OFlags::CLOEXEC;
         let by_kernel =
@@ -143,7 +143,7 @@ impl Folder {
         }
     }
 
-    /// Returns the path of this folder relative to the root, for messages.
+    /// Returns the path of this directory relative to the root, for messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -158,7 +158,7 @@ impl Folder {
         Error::System { path: self.path_of(path), source: errno.into() }
     }
 
-    /// Resolves `path` in the way that [`Folder::open_root`] was told.
+    /// Resolves `path` in the way that [`Dir::open_root`] was told.
     fn resolve<T>(
         &self,
         path: &str,
@@ -174,17 +174,21 @@ impl Folder {
         }
     }
 
-    /// Finds `name` in `folder`, which is this folder or one beneath it.
-    pub(super) fn find_in(&self, folder: BorrowedFd<'_>, name: &[u8]) -> Result<FoundFile, Errno> {
+    /// Finds `name` in `directory`, which is this directory or one beneath it.
+    pub(super) fn find_in(
+        &self,
+        directory: BorrowedFd<'_>,
+        name: &[u8],
+    ) -> Result<FoundFile, Errno> {
         match self.resolution {
             #[cfg(test)]
-            Resolution::Portable => FoundFile::find_portably(folder, name),
-            _ => FoundFile::find(folder, name),
+            Resolution::Portable => FoundFile::find_portably(directory, name),
+            _ => FoundFile::find(directory, name),
         }
     }
 }
 
-impl AsFd for Folder {
+impl AsFd for Dir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

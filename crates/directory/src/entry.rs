@@ -1,4 +1,4 @@
-//! Entries of a folder of any depth, for readers of more than bundles.
+//! Entries of a directory of any depth, for readers of more than bundles.
 
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -6,19 +6,19 @@ use std::os::fd::AsFd as _;
 use rustix::fs::{FileType, OFlags};
 use unlade_bundle::source::{Entry, Error, Tree as _};
 
-use super::beneath::Folder;
+use super::beneath::Dir;
 
 /// The kind of an entry, if links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A directory.
     Directory,
-    /// Anything else. [`Folder::open_file`] checks it.
+    /// Anything else. [`Dir::open_file`] checks it.
     Other,
 }
 
-impl Folder {
-    /// Returns the kind of the entry `name` of this folder. Does not follow a link.
+impl Dir {
+    /// Returns the kind of the entry `name` of this directory. Does not follow a link.
     ///
     /// # Errors
     ///
@@ -30,13 +30,13 @@ impl Folder {
         Ok(if is_directory { Kind::Directory } else { Kind::Other })
     }
 
-    /// Opens the regular file at `path` beneath this folder for reading, or the file that the link at
-    /// this path leads to.
+    /// Opens the regular file at `path` beneath this directory for reading, or the file that the
+    /// link at this path leads to.
     ///
     /// # Errors
     ///
-    /// Returns an error if the path leads out of this folder or to another mount, or if it is not a
-    /// regular file that this user may read.
+    /// Returns an error if the path leads out of this directory or to another mount, or if it is
+    /// not a regular file that this user may read.
     pub fn open_file(&self, path: &str) -> Result<fs::File, Error> {
         match self.find(self, path)? {
             Entry::File(found) => Ok(self.open_found(path, &found, OFlags::empty())?.into()),

@@ -1,4 +1,4 @@
-//! Lists and reads the files of a folder.
+//! Lists and reads the files of a directory.
 
 use std::fs;
 use std::io::{self, Read};
@@ -6,33 +6,34 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::rc::Rc;
 
-use rustix::fs::{Dir, FileType, OFlags};
+use rustix::fs::{Dir as Listing, FileType, OFlags};
 use unlade_bundle::source::{Entry, Error, Tree};
 
-use super::beneath::Folder;
+use super::beneath::Dir;
 use super::found::FoundFile;
 
-impl Tree for Folder {
-    type Folder = Self;
+impl Tree for Dir {
+    type Dir = Self;
     type File = FoundFile;
     type Error = Error;
 
     fn open(&self, path: &str) -> Result<Option<Self>, Error> {
-        match self.open_folder(path) {
+        match self.open_dir(path) {
             Err(Error::Missing { .. }) => Ok(None),
-            folder => folder.map(Some),
+            directory => directory.map(Some),
         }
     }
 
     fn list<E: From<Error>>(
         &self,
-        folder: &Self,
+        directory: &Self,
         mut visit: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let failed = |errno| folder.system_error("", errno);
-        // `Dir::read_from` would open `.`, which needs the permission to enter the folder.
-        let fd = rustix::io::fcntl_dupfd_cloexec(folder, 0).map_err(failed)?;
-        for entry in Dir::new(fd).map_err(failed)? {
+        let failed = |errno| directory.system_error("", errno);
+        // `rustix::fs::Dir::read_from` would open `.`, which needs the permission to enter the
+        // directory.
+        let fd = rustix::io::fcntl_dupfd_cloexec(directory, 0).map_err(failed)?;
+        for entry in Listing::new(fd).map_err(failed)? {
             match entry.map_err(failed)?.file_name().to_bytes() {
                 b"." | b".." => {}
                 name => visit(name)?,
@@ -41,8 +42,8 @@ impl Tree for Folder {
         Ok(())
     }
 
-    fn find(&self, folder: &Self, name: &str) -> Result<Entry<FoundFile>, Error> {
-        let found = folder.look_up(name)?;
+    fn find(&self, directory: &Self, name: &str) -> Result<Entry<FoundFile>, Error> {
+        let found = directory.look_up(name)?;
         Ok(match found.file_type() {
             FileType::RegularFile => Entry::File(found),
             FileType::Directory => Entry::Directory,
@@ -55,14 +56,14 @@ impl Tree for Folder {
 
     fn read(
         &self,
-        folder: &Self,
+        directory: &Self,
         name: &str,
         found: FoundFile,
         max: usize,
     ) -> Result<Option<Rc<Vec<u8>>>, Error> {
-        let file = fs::File::from(folder.open_found(name, &found, OFlags::empty())?);
+        let file = fs::File::from(directory.open_found(name, &found, OFlags::empty())?);
         let bytes = read_at_most(file, max as u64)
-            .map_err(|source| Error::System { path: folder.path_of(name), source })?;
+            .map_err(|source| Error::System { path: directory.path_of(name), source })?;
         Ok(bytes.map(Rc::new))
     }
 }

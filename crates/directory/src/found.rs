@@ -11,42 +11,42 @@ use rustix::io::Errno;
 
 use super::beneath::Mount;
 
-/// The flags with which a folder is opened to resolve paths beneath it. On Linux this does not need
-/// the right to list the folder.
+/// The flags with which a directory is opened to resolve paths beneath it. On Linux this does not
+/// need the right to list the directory.
 #[cfg(target_os = "linux")]
 pub(super) const SEARCH: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 pub(super) const SEARCH: OFlags = OFlags::RDONLY;
 
-/// A file of any kind that was found at a name in a folder.
+/// A file of any kind that was found at a name in a directory.
 #[derive(Debug)]
 pub struct FoundFile {
     pub(super) stat: Stat,
-    /// Prevents the inode number from being reused. Links are read and folders are entered through
-    /// it, so that nothing can replace them in the meantime. Only Linux has such descriptors
-    /// (`O_PATH`).
+    /// Prevents the inode number from being reused. Links are read and directories are entered
+    /// through it, so that nothing can replace them in the meantime. Only Linux has such
+    /// descriptors (`O_PATH`).
     fd: Option<OwnedFd>,
 }
 
 impl FoundFile {
-    /// Finds `name` in `folder`. Does not follow a link.
+    /// Finds `name` in `directory`. Does not follow a link.
     #[cfg(target_os = "linux")]
-    pub(super) fn find(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Self, Errno> {
+    pub(super) fn find(directory: BorrowedFd<'_>, name: &[u8]) -> Result<Self, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Self::from_fd(openat(folder, name, flags, Mode::empty())?)
+        Self::from_fd(openat(directory, name, flags, Mode::empty())?)
     }
 
-    /// Finds `name` in `folder`. Does not follow a link.
+    /// Finds `name` in `directory`. Does not follow a link.
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn find(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Self, Errno> {
-        Self::find_portably(folder, name)
+    pub(super) fn find(directory: BorrowedFd<'_>, name: &[u8]) -> Result<Self, Errno> {
+        Self::find_portably(directory, name)
     }
 
-    /// Finds `name` in `folder` as [`FoundFile::find`] does, on systems without `O_PATH`. On Linux,
-    /// only tests use it.
+    /// Finds `name` in `directory` as [`FoundFile::find`] does, on systems without `O_PATH`. On
+    /// Linux, only tests use it.
     #[cfg(any(test, not(target_os = "linux")))]
-    pub(super) fn find_portably(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Self, Errno> {
-        let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    pub(super) fn find_portably(directory: BorrowedFd<'_>, name: &[u8]) -> Result<Self, Errno> {
+        let stat = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(Self { stat, fd: None })
     }
 
@@ -67,26 +67,30 @@ impl FoundFile {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// Reads the link that was found at `name` in `folder`.
-    pub(super) fn read_link(&self, folder: BorrowedFd<'_>, name: &[u8]) -> Result<CString, Errno> {
+    /// Reads the link that was found at `name` in `directory`.
+    pub(super) fn read_link(
+        &self,
+        directory: BorrowedFd<'_>,
+        name: &[u8],
+    ) -> Result<CString, Errno> {
         match &self.fd {
             Some(fd) => readlinkat(fd, "", Vec::new()),
-            None => readlinkat(folder, name, Vec::new()),
+            None => readlinkat(directory, name, Vec::new()),
         }
     }
 
-    /// Opens the folder that was found at `name` in `folder`. Returns `None` if it was replaced in
-    /// the meantime.
+    /// Opens the directory that was found at `name` in `directory`. Returns `None` if it was
+    /// replaced in the meantime.
     pub(super) fn enter(
         self,
-        folder: BorrowedFd<'_>,
+        directory: BorrowedFd<'_>,
         name: &[u8],
     ) -> Result<Option<OwnedFd>, Errno> {
         if self.fd.is_some() {
             return Ok(self.fd);
         }
         let flags = SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = openat(folder, name, flags, Mode::empty())?;
+        let fd = openat(directory, name, flags, Mode::empty())?;
         Ok(self.is_open_as(fd.as_fd())?.then_some(fd))
     }
 

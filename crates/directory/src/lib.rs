@@ -1,6 +1,6 @@
 //! Reads directories without leaving them, and files up to a limit.
 //!
-//! A [`Folder`] opens what is beneath it, such as the files of a catalog. [`read()`] reads a bundle
+//! A [`Dir`] opens what is beneath it, such as the files of a catalog. [`read()`] reads a bundle
 //! into [`Content`](unlade_bundle::Content):
 //!
 //! ```no_run
@@ -33,7 +33,7 @@ use std::path::Path;
 use unlade_bundle::source::{self, Error};
 use unlade_bundle::{Limits, Reading};
 
-pub use self::beneath::{Folder, Mount};
+pub use self::beneath::{Dir, Mount};
 pub use self::entry::Kind;
 pub use self::file::{open_regular_file, read_at_most};
 pub use self::found::FoundFile;
@@ -44,5 +44,5 @@ pub use self::found::FoundFile;
 ///
 /// Fails as [`source::read`] does, and if `root` cannot be opened.
 pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
-    source::read(Folder::open_root(root)?, limits)
+    source::read(Dir::open_root(root)?, limits)
 }

@@ -11,7 +11,7 @@ use unlade_bundle::{
     source::{self, Entry, Error, LinkFault, Tree as _},
 };
 
-use super::beneath::{Folder, Resolution};
+use super::beneath::{Dir, Resolution};
 use super::{read, read_at_most};
 
 mod hostile;
@@ -32,7 +32,7 @@ fn refusal(resolution: Resolution, add: impl FnOnce(&Path)) -> Error {
 }
 
 fn read_by(resolution: Resolution, root: &TempDir) -> Result<Reading, Error> {
-    source::read(Folder::open_root_by(root.path(), resolution)?, &Limits::default())
+    source::read(Dir::open_root_by(root.path(), resolution)?, &Limits::default())
 }
 
 /// The ways in which a reader resolves paths.
@@ -118,9 +118,12 @@ fn walk_and_kernel_agree_on_every_path() {
     for path in paths {
         let all = [Resolution::Kernel, Resolution::Walk, Resolution::Portable];
         let found = all.map(|resolution| {
-            let root = Folder::open_root_by(root.path(), resolution).unwrap();
-            let folder = root.open_folder("manifests").unwrap();
-            folder.look_up(path).map(|found| found.stat.st_ino).map_err(|error| error.to_string())
+            let root = Dir::open_root_by(root.path(), resolution).unwrap();
+            let directory = root.open_dir("manifests").unwrap();
+            directory
+                .look_up(path)
+                .map(|found| found.stat.st_ino)
+                .map_err(|error| error.to_string())
         });
         let [kernel, walk, portable] = &found;
         // The kernel takes no empty path; the walk is never given one.
@@ -136,14 +139,14 @@ fn walk_and_kernel_agree_on_every_path() {
 fn magic_links_and_mounts_lead_nowhere() {
     let all = [Resolution::Kernel, Resolution::Walk, Resolution::Portable, Resolution::Auto];
     for resolution in all {
-        let proc = Folder::open_root_by(Path::new("/proc"), resolution).unwrap();
+        let proc = Dir::open_root_by(Path::new("/proc"), resolution).unwrap();
         for path in
             ["self/root", "self/cwd", "self/exe", "self/fd/0", "self/root/etc", "self/ns/mnt"]
         {
             let error = proc.look_up(path).unwrap_err();
             assert!(!matches!(error, Error::Changed { .. }), "{path}: {error}");
         }
-        let root = Folder::open_root_by(Path::new("/"), resolution).unwrap();
+        let root = Dir::open_root_by(Path::new("/"), resolution).unwrap();
         let error = root.look_up("proc/version").unwrap_err();
         if resolution != Resolution::Kernel {
             assert!(matches!(&error, Error::Mount { path } if path == "proc"), "{error:?}");
@@ -245,7 +248,7 @@ fn fifos_sockets_and_devices_are_refused_without_blocking() {
             assert_eq!((path.as_str(), *kind), ("manifests/odd.yaml", expected));
         }
         // The device itself needs no root to be looked at.
-        let dev = Folder::open_root_by(Path::new("/dev"), resolution).unwrap();
+        let dev = Dir::open_root_by(Path::new("/dev"), resolution).unwrap();
         assert_eq!(
             FileType::from_raw_mode(dev.look_up("null").unwrap().stat.st_mode),
             FileType::CharacterDevice
@@ -258,16 +261,14 @@ fn exchanged_file_is_neither_read_nor_waited_for() {
     for resolution in READERS {
         for file_type in [FileType::RegularFile, FileType::Fifo] {
             let root = bundle(|_| {});
-            let folder = Folder::open_root_by(root.path(), resolution)
-                .unwrap()
-                .open_folder("manifests")
-                .unwrap();
-            let found = folder.look_up("csv.yaml").unwrap();
+            let directory =
+                Dir::open_root_by(root.path(), resolution).unwrap().open_dir("manifests").unwrap();
+            let found = directory.look_up("csv.yaml").unwrap();
             let path = root.path().join("manifests/csv.yaml");
             let new = root.path().join("manifests/new");
             mknodat(CWD, &new, file_type, Mode::RUSR, 0).unwrap();
             fs::rename(new, path).unwrap();
-            let error = folder.open_found("csv.yaml", &found, OFlags::empty()).unwrap_err();
+            let error = directory.open_found("csv.yaml", &found, OFlags::empty()).unwrap_err();
             assert!(matches!(error, Error::Changed { .. }), "{error:?}");
         }
     }
@@ -277,13 +278,11 @@ fn exchanged_file_is_neither_read_nor_waited_for() {
 fn file_that_grows_after_it_was_found_is_refused_at_the_limit() {
     for resolution in READERS {
         let root = bundle(|_| {});
-        let folder = Folder::open_root_by(root.path(), resolution)
-            .unwrap()
-            .open_folder("manifests")
-            .unwrap();
-        let Entry::File(found) = folder.find(&folder, "csv.yaml").unwrap() else { panic!() };
+        let directory =
+            Dir::open_root_by(root.path(), resolution).unwrap().open_dir("manifests").unwrap();
+        let Entry::File(found) = directory.find(&directory, "csv.yaml").unwrap() else { panic!() };
         fs::write(root.path().join("manifests/csv.yaml"), vec![b'a'; 101]).unwrap();
-        assert_eq!(folder.read(&folder, "csv.yaml", found, 100).unwrap(), None);
+        assert_eq!(directory.read(&directory, "csv.yaml", found, 100).unwrap(), None);
     }
 }
 
@@ -418,20 +417,20 @@ fn another_path_of_metadata_is_reported_and_not_followed() {
 
 #[test]
 fn link_to_a_mount_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let link = folder.path().canonicalize().unwrap().join("link");
+    let directory = tempfile::tempdir().unwrap();
+    let link = directory.path().canonicalize().unwrap().join("link");
     let depth = link.components().count() - 2;
     symlink("../".repeat(depth) + "proc", &link).unwrap();
     let link = link.to_str().unwrap().trim_start_matches('/');
     for resolution in READERS {
-        let root = Folder::open_root_by(Path::new("/"), resolution).unwrap();
+        let root = Dir::open_root_by(Path::new("/"), resolution).unwrap();
         for path in ["proc", "proc/self", "sys/kernel"] {
-            let error = root.open_folder(path).unwrap_err();
+            let error = root.open_dir(path).unwrap_err();
             assert!(matches!(error, Error::Mount { .. }), "{error:?}");
         }
-        match root.open_folder(link).unwrap_err() {
+        match root.open_dir(link).unwrap_err() {
             Error::Link { path, fault: LinkFault::Mount, .. } => assert_eq!(path, link),
-            // The folder for temporary files is a mount itself.
+            // The directory for temporary files is a mount itself.
             error => assert!(matches!(error, Error::Mount { .. }), "{error:?}"),
         }
     }

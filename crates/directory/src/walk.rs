@@ -11,33 +11,33 @@ use rustix::process::geteuid;
 use unlade_bundle::source::Error;
 use unlade_bundle::source::walk::{Fault, Lookup, Step, Walk};
 
-use super::beneath::Folder;
+use super::beneath::Dir;
 use super::found::FoundFile;
 
-/// Finds the file at `path` beneath `folder`.
-pub(super) fn look_up(folder: &Folder, path: &str) -> Result<FoundFile, Error> {
-    let (walk, end) = Walk::resolve(folder, path)?;
+/// Finds the file at `path` beneath `directory`.
+pub(super) fn look_up(directory: &Dir, path: &str) -> Result<FoundFile, Error> {
+    let (walk, end) = Walk::resolve(directory, path)?;
     match end {
         Some((_, found)) => Ok(found),
-        None => folder
-            .find_in(here(&walk, folder), b".")
-            .map_err(|errno| walk.fail(b".", fault(&walk, folder, b".", errno))),
+        None => directory
+            .find_in(here(&walk, directory), b".")
+            .map_err(|errno| walk.fail(b".", fault(&walk, directory, b".", errno))),
     }
 }
 
-/// Opens `path` beneath `folder`.
-pub(super) fn open(folder: &Folder, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
-    let (walk, end) = Walk::resolve(folder, path)?;
+/// Opens `path` beneath `directory`.
+pub(super) fn open(directory: &Dir, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
+    let (walk, end) = Walk::resolve(directory, path)?;
     let name = end.as_ref().map_or(&b"."[..], |(name, _)| name);
-    let fd = openat(here(&walk, folder), name, flags | OFlags::NOFOLLOW, Mode::empty());
+    let fd = openat(here(&walk, directory), name, flags | OFlags::NOFOLLOW, Mode::empty());
     fd.map_err(|errno| match (errno, &end) {
         (Errno::ACCESS, Some((name, found))) => unreadable(walk.path_of(name), found.stat.st_mode),
-        _ => walk.fail(name, fault(&walk, folder, name, errno)),
+        _ => walk.fail(name, fault(&walk, directory, name, errno)),
     })
 }
 
-impl Lookup for Folder {
-    type Folder = OwnedFd;
+impl Lookup for Dir {
+    type Dir = OwnedFd;
     type Entry = FoundFile;
     type Error = Error;
 
@@ -57,7 +57,7 @@ impl Lookup for Folder {
                 Ok(Step::Link(found.read_link(here, name).map_err(failed)?.into_bytes()))
             }
             FileType::Directory => match found.enter(here, name).map_err(failed)? {
-                Some(fd) => Ok(Step::Folder(fd)),
+                Some(fd) => Ok(Step::Dir(fd)),
                 None => Err(Fault::Other(Error::Changed { path: walk.path_of(name) })),
             },
             _ => Ok(Step::Entry(found)),
@@ -65,19 +65,19 @@ impl Lookup for Folder {
     }
 }
 
-/// Returns the current folder of a walk that started in `folder`.
-fn here<'a>(walk: &'a Walk<'_, Folder>, folder: &'a Folder) -> BorrowedFd<'a> {
-    walk.folder().map_or(folder.as_fd(), AsFd::as_fd)
+/// Returns the current directory of a walk that started in `directory`.
+fn here<'a>(walk: &'a Walk<'_, Dir>, directory: &'a Dir) -> BorrowedFd<'a> {
+    walk.dir().map_or(directory.as_fd(), AsFd::as_fd)
 }
 
 /// Returns what an error of the system at `name` means for the walk.
-fn fault(walk: &Walk<'_, Folder>, folder: &Folder, name: &[u8], errno: Errno) -> Fault<Folder> {
+fn fault(walk: &Walk<'_, Dir>, directory: &Dir, name: &[u8], errno: Errno) -> Fault<Dir> {
     let system = |errno: Errno| Error::System { path: walk.path_of(name), source: errno.into() };
     match errno {
         Errno::NOENT => Fault::Missing,
         Errno::NOTDIR => Fault::NotADirectory,
-        // The user may not enter the folder.
-        Errno::ACCESS => Fault::Other(match fstat(here(walk, folder)) {
+        // The user may not enter the directory.
+        Errno::ACCESS => Fault::Other(match fstat(here(walk, directory)) {
             Ok(stat) => unreadable(walk.path_of(b""), stat.st_mode),
             Err(errno) => system(errno),
         }),

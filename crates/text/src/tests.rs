@@ -56,7 +56,7 @@ fn text_of_any_language_stays_as_it_is() {
 }
 
 #[test]
-fn a_line_has_an_end() {
+fn a_line_is_limited() {
     let text = line(&"é".repeat(1 << 20)).into_owned();
     assert!(text.len() < LINE + 100);
     assert!(text.ends_with("é… (2088960 more bytes)"), "{}", text.len());

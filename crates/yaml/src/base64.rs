@@ -52,7 +52,7 @@ mod tests {
 
     /// Go decodes in blocks, and continues if the padding is at the end of a block.
     #[test]
-    fn text_behind_padding_is_refused() {
+    fn text_after_padding_is_refused() {
         assert!(decode(b"YWI=YWI=").is_err());
         let block = "YWJj".repeat(255) + "YWI=";
         assert!(decode(&block).is_ok());

@@ -103,8 +103,8 @@ fn judge<K>((topic, object): Tried, answer: Answer<K>, rejected: Outcome) -> Che
             topic.skipped(format!("{object} was not checked: creating it is forbidden"))
         }
         Err(Refusal::NoDryRun(failure)) => {
-            let said = failure.evidence.message.unwrap_or_default();
-            topic.warning(format!("failed to create {object} as a dry run: {said:?}"))
+            let message = failure.evidence.message.unwrap_or_default();
+            topic.warning(format!("failed to create {object} as a dry run: {message:?}"))
         }
         Err(Refusal::Rejected(failure)) => topic.report(rejected, failure),
     }

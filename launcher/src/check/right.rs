@@ -91,7 +91,7 @@ const ACCOUNT: [Right; 3] = [
     right(RBAC, "rolebindings", &["create", "get"], &["delete"], NOT_REPAIRED),
 ];
 
-/// The permissions to give the nodes a login.
+/// The permissions to give the nodes credentials.
 const LOGIN: [Right; 1] = [right(
     "",
     "secrets",
@@ -106,7 +106,7 @@ const NOT_SEALED: &str =
 const NOT_REPAIRED: &str = "an object that someone else changed is not repaired";
 
 /// Checks all permissions. `makes_account` tells whether a launch creates its own service account,
-/// and `lends_login` whether it gives the nodes a login.
+/// and `lends_login` whether it gives the nodes credentials.
 pub(super) async fn checks(
     cluster: &Cluster<'_>,
     makes_account: bool,

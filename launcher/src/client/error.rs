@@ -8,7 +8,7 @@ use crate::Failure;
 
 /// Classifies the error of a request. `doing` describes the request, such as `create Job etcd-1`.
 pub(crate) fn classify_request_error(error: &kube::Error, doing: &str) -> Failure {
-    let said = chain(error);
+    let message = chain(error);
     let error = match error {
         kube::Error::Api(status) => RequestError::Status(Status {
             code: status.code,
@@ -16,11 +16,11 @@ pub(crate) fn classify_request_error(error: &kube::Error, doing: &str) -> Failur
             message: &status.message,
             is_namespace_terminating: is_terminating(status),
         }),
-        kube::Error::Auth(_) => RequestError::Credentials(&said),
-        kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => RequestError::Request(&said),
-        kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => RequestError::Response(&said),
+        kube::Error::Auth(_) => RequestError::Credentials(&message),
+        kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => RequestError::Request(&message),
+        kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => RequestError::Response(&message),
         kube::Error::InferConfig(_) | kube::Error::InferKubeconfig(_) => {
-            RequestError::Configuration(&said)
+            RequestError::Configuration(&message)
         }
         kube::Error::Service(cause) => match cause.downcast_ref::<Unreached>() {
             Some(unreached) => {
@@ -31,9 +31,9 @@ pub(crate) fn classify_request_error(error: &kube::Error, doing: &str) -> Failur
                 };
                 return unlade_diagnose::classify_request_error(error, doing);
             }
-            None => RequestError::NoAnswer(&said),
+            None => RequestError::NoResponse(&message),
         },
-        _ => RequestError::NoAnswer(&said),
+        _ => RequestError::NoResponse(&message),
     };
     unlade_diagnose::classify_request_error(error, doing)
 }
@@ -61,14 +61,14 @@ mod tests {
 
     #[test]
     fn an_error_is_reported_with_its_causes() {
-        let said = "client error (Connect): tcp connect error: Connection refused";
+        let message = "client error (Connect): tcp connect error: Connection refused";
         let failure =
-            classify_request_error(&kube::Error::Service(said.into()), "get the ConfigMap etcd");
+            classify_request_error(&kube::Error::Service(message.into()), "get the ConfigMap etcd");
         assert_eq!(
             failure.message,
             format!(
                 "failed to get the ConfigMap etcd: the API server does not respond: \
-                 \"ServiceError: {said}\""
+                 \"ServiceError: {message}\""
             )
         );
     }

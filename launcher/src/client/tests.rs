@@ -37,12 +37,12 @@ async fn a_server_that_never_was_an_api_server_is_not_waited_for() {
     let server = server.disturbed(move |_| Some(Disturbance::Answer(page())));
     let failure = list(&connect(server.serve())).await.unwrap_err();
     assert!(!failure.is_transient, "{failure:?}");
-    let said = "the response 502 Bad Gateway does not come from an API server: \"<html>";
-    assert!(failure.message.contains(said), "{failure:?}");
+    let message = "the response 502 Bad Gateway does not come from an API server: \"<html>";
+    assert!(failure.message.contains(message), "{failure:?}");
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_in_time_is_reported_in_plain_words() {
+async fn a_timeout_of_the_server_is_reported_in_plain_words() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let config = Config::new(format!("http://{}", silent.local_addr().unwrap()).parse().unwrap());
     let limit = tower::timeout::TimeoutLayer::new(std::time::Duration::from_millis(1));

@@ -151,12 +151,12 @@ impl RequestedImage<'_> {
     /// Compares the image with that of one pod. `may_lack` tells whether the pod may lack the
     /// image.
     fn compare_one(&self, seen: &Sighting, may_lack: bool) -> ImageComparison {
-        let said = (self.part)(seen);
-        if !may_lack && said.references().any(str::is_empty) {
+        let part = (self.part)(seen);
+        if !may_lack && part.references().any(str::is_empty) {
             return ImageComparison::Replaced(self.replaced(seen, ""));
         }
         let mut observed = ObservedImage {
-            reference: said.reference().map(str::to_owned),
+            reference: part.reference().map(str::to_owned),
             ..ObservedImage::default()
         };
         let known = |digest: &str, source| ObservedImage {
@@ -166,13 +166,13 @@ impl RequestedImage<'_> {
         };
         let Some(wanted) = self.image.digest() else {
             // A policy may have replaced the tag by its digest.
-            let digest = said.reported().or_else(|| said.named());
+            let digest = part.reported().or_else(|| part.named());
             let source =
-                if said.reported().is_some() { self.source } else { DigestSource::PodReference };
+                if part.reported().is_some() { self.source } else { DigestSource::PodReference };
             if let Some(digest) = &digest {
                 observed = known(digest, source);
             }
-            let is_open = self.needs_report && digest.is_none() && !said.has_reported;
+            let is_open = self.needs_report && digest.is_none() && !part.has_reported;
             return if is_open {
                 ImageComparison::Open(observed, None)
             } else {
@@ -180,7 +180,7 @@ impl RequestedImage<'_> {
             };
         };
         let mut is_named = true;
-        for reference in said.references() {
+        for reference in part.references() {
             match ImageReference::parse(reference)
                 .ok()
                 .and_then(|it| it.digest().map(str::to_owned))
@@ -191,7 +191,7 @@ impl RequestedImage<'_> {
             }
         }
         let by_reference = known(wanted, DigestSource::PodReference);
-        let reports: Vec<_> = said.reports().map(|report| (report, digest_of(report))).collect();
+        let reports: Vec<_> = part.reports().map(|report| (report, digest_of(report))).collect();
         let other = reports.iter().find(|(_, digest)| digest.is_some_and(|it| it != wanted));
         if let Some((report, _)) = other {
             return if !is_named {
@@ -208,7 +208,7 @@ impl RequestedImage<'_> {
         if reports.iter().any(|(_, digest)| digest.is_some()) {
             return ImageComparison::Same(known(wanted, self.source));
         }
-        if is_named && (said.has_reported || !self.needs_report) && said.reference().is_some() {
+        if is_named && (part.has_reported || !self.needs_report) && part.reference().is_some() {
             return ImageComparison::Same(by_reference);
         }
         // Transient only with the digest in the reference, because admission treats the next pod

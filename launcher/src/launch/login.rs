@@ -1,4 +1,4 @@
-//! The Secret with the login of a launch: it exists only while an attempt can need it.
+//! The Secret with the credentials of a launch: it exists only while an attempt can need it.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -27,8 +27,8 @@ pub(super) struct Lent {
 }
 
 impl Launch<'_> {
-    /// Creates a Job. If the request has a login, creates its Secret before, so that it exists when
-    /// a node pulls the images.
+    /// Creates a Job. If the request has credentials, creates their Secret before, so that it
+    /// exists when a node pulls the images.
     pub(super) async fn create_job_with_login(
         &self,
         mut job: Job,
@@ -39,8 +39,8 @@ impl Launch<'_> {
         };
         attach(&mut job, &secret);
         let name = secret.name_any();
-        // The Secret may exist although its creation was not confirmed. Its name is random, so it can
-        // be deleted without its uid.
+        // The Secret may exist although its creation was not confirmed. Its name is random, so it
+        // can be deleted without its uid.
         self.set_lent(Some(Lent { name: name.clone(), uid: None }));
         let secret = match self.create(secret).await {
             Ok(Created::Own(secret)) => secret,
@@ -58,7 +58,8 @@ impl Launch<'_> {
         let created = self.create_job(&retrier, job).await;
         match &created {
             Ok(Created::Own(job)) => self.hand_over(&name, secret.uid(), job).await,
-            // The Job may exist although its creation was not confirmed, and its pod needs the Secret.
+            // The Job may exist although its creation was not confirmed, and its pod needs the
+            // Secret.
             Err(failure) if retrier.had_outage() => {
                 warn!(%failure, secret = name, "the Secret stays until its owner is deleted");
             }

@@ -67,7 +67,7 @@ fn a_sound_bundle_is_loaded_without_findings_and_strictly() {
 }
 
 #[test]
-fn what_upstream_drops_silently_is_reported_and_refused_strictly() {
+fn silent_losses_of_upstream_are_reported_and_refused_by_strict() {
     for (reason, subject, files) in [
         (Reason::Undecodable, "a.yaml", [("manifests/a.yaml", "no: kind"), ("manifests/b", "-")]),
         (
@@ -141,7 +141,7 @@ fn a_bundle_without_package_or_channels_is_refused_strictly() {
 }
 
 #[test]
-fn an_object_without_a_name_or_there_twice_is_reported() {
+fn objects_without_a_name_or_that_occur_twice_are_reported() {
     let role = |rest: &str| format!("kind: Role\napiVersion: rbac.example.com/v1\n{rest}");
     let named = role("metadata: {name: r}\n");
     let older = named.replace("/v1", "/v1beta1");
@@ -305,7 +305,7 @@ fn a_config_map_without_anything_of_a_bundle_is_refused_and_no_other() {
 }
 
 #[test]
-fn a_file_beside_the_bundle_is_reported_and_no_loss() {
+fn a_file_beside_the_bundle_is_reported_but_is_not_a_loss() {
     let files = [("metadata/ci.yaml", "updateGraph: semver-mode")];
     let strict = Options { strictness: Strictness::Strict, ..Options::default() };
     let loaded = load(&read(&files), &strict).unwrap();
@@ -339,7 +339,7 @@ fn an_owned_crd_that_is_missing_is_reported() {
 }
 
 #[test]
-fn metadata_goes_by_content_and_not_by_name() {
+fn metadata_is_recognised_by_content_and_not_by_name() {
     let loaded = load_files(&[
         ("metadata/dependency.yaml", "dependencies: [{type: olm.label, value: {label: a}}]"),
         ("metadata/other.yaml", "Properties: [{Type: b, Value: {z: 1, a: 4.10}}]"),
@@ -381,7 +381,7 @@ fn dependencies_within_annotations_yaml_are_not_read() {
 }
 
 #[test]
-fn types_that_are_not_taken_are_not_checked() {
+fn types_that_are_not_used_are_not_checked() {
     let csv = CSV.replace("  name:", "  creationTimestamp: never\n  generation: [1]\n  name:");
     let crd = CRD.replace("{name: v1}", "{name: v1, schema: {openAPIV3Schema: {maxLength: five}}}");
     let loaded = load_files(&[("manifests/csv.yaml", &csv), ("manifests/crd.yaml", &crd)]);
@@ -464,7 +464,7 @@ fn the_json_has_the_fields_of_upstreams_bundle() {
 }
 
 #[test]
-fn a_config_map_gives_the_same_and_names_its_image() {
+fn a_config_map_loads_as_its_directory_and_names_its_image() {
     let reading = read(&[("manifests/crd.yaml", CRD)]);
     let options = encode::Options {
         name: "hello".to_owned(),
@@ -513,7 +513,7 @@ fn hostile_nesting_in_a_csv_is_loaded_without_recursion() {
 
 /// Each of these is copied many times, into APIs or channels.
 #[test]
-fn names_that_kubernetes_does_not_take_are_not_copied() {
+fn names_that_kubernetes_rejects_are_not_copied() {
     let group = "g".repeat(254);
     let crd = CRD.replace("example.com", &group);
     let loaded = load_files(&[("manifests/crd.yaml", &crd)]);

@@ -23,8 +23,8 @@ pub(super) struct Blobs {
 
 impl Blobs {
     pub(super) fn new(directory: PathBuf) -> Result<Self, Error> {
-        let folder = directory.join("blobs/sha256");
-        fs::create_dir_all(&folder).map_err(|source| Error::Output { path: folder, source })?;
+        let dir = directory.join("blobs/sha256");
+        fs::create_dir_all(&dir).map_err(|source| Error::Output { path: dir, source })?;
         Ok(Self { directory, sizes: BTreeMap::new() })
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use unlade_bundle::content::ANNOTATIONS_FILE;
 use unlade_bundle::source::{self, Error};
 use unlade_bundle::{Content, Directory, Limits};
-use unlade_directory::Folder;
+use unlade_directory::Dir;
 
 use super::{Entry, Image, Layer};
 use crate::Platform;
@@ -34,7 +34,7 @@ use crate::Platform;
 /// Fails as [`source::read_files`] does, and if `annotations.yaml` does not exist or contains
 /// annotations that are not legal.
 pub fn image(directory: &Path, platform: Platform, limits: &Limits) -> Result<Image, Error> {
-    let (mut files, layout) = source::read_files(Folder::open_root(directory)?, limits)?;
+    let (mut files, layout) = source::read_files(Dir::open_root(directory)?, limits)?;
     let metadata = Directory::Metadata.as_str();
     let mut layer = Layer::default();
     layer.entries.extend([&layout.manifests, metadata].map(Entry::directory));

@@ -246,8 +246,8 @@ mod tests {
 
     #[test]
     fn file_that_changes_its_size_while_it_is_read_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         for (size, expected) in [
             (99, Some("the file shrank while it was read")),
             (100, None),

@@ -81,29 +81,30 @@ fn parent_of(path: &FilePath) -> &FilePath {
     parent.unwrap_or(FilePath::new("."))
 }
 
-/// Creates a temporary directory in `directory`, and deletes those that killed processes left there.
+/// Creates a temporary directory in `directory`, and deletes those that killed processes left
+/// there.
 pub(crate) fn stage_in(directory: &FilePath) -> io::Result<Stage> {
     delete_abandoned(directory);
     loop {
-        let folder = tempfile::Builder::new().prefix(STAGE).tempdir_in(directory)?;
+        let dir = tempfile::Builder::new().prefix(STAGE).tempdir_in(directory)?;
         // Some file systems do not support locks. Other processes cannot lock it there, either.
-        let lock = File::open(folder.path()).and_then(|lock| lock.lock().map(|()| lock)).ok();
+        let lock = File::open(dir.path()).and_then(|lock| lock.lock().map(|()| lock)).ok();
         // Another process may have deleted it before it was locked.
-        if folder.path().is_dir() {
-            return Ok(Stage { folder, _lock: lock });
+        if dir.path().is_dir() {
+            return Ok(Stage { dir, _lock: lock });
         }
     }
 }
 
 /// A temporary directory, which is locked as long as it is used.
 pub(crate) struct Stage {
-    folder: TempDir,
+    dir: TempDir,
     _lock: Option<File>,
 }
 
 impl Stage {
     pub(crate) fn path(&self) -> &FilePath {
-        self.folder.path()
+        self.dir.path()
     }
 }
 

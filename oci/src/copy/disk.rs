@@ -28,8 +28,8 @@ const REPLACED: &str = ".unlade-replaced-";
 ///
 /// # Errors
 ///
-/// Returns the error of `copy`. Also returns an error if the output cannot be written, or if it is a
-/// directory with other content.
+/// Returns the error of `copy`. Also returns an error if the output cannot be written, or if it is
+/// a directory with other content.
 pub fn to_disk(
     output: &Reference,
     copy: impl FnOnce(&dyn Destination) -> Result<Copied, Error>,
@@ -57,20 +57,20 @@ pub fn to_disk(
     let stage = if is_layout { output::stage_in(path) } else { output::stage(path) };
     let stage = stage.map_err(fails)?;
     let disk = Disk {
-        folder: stage.path().join("image"),
+        directory: stage.path().join("image"),
         existing: is_layout.then(|| path.to_owned()),
         is_dir: output.transport == Transport::Dir,
         written: Mutex::default(),
     };
-    fs::create_dir(&disk.folder).map_err(fails)?;
+    fs::create_dir(&disk.directory).map_err(fails)?;
     let copied = copy(&disk)?;
     disk.finish(output, name, stage.path()).map_err(refused)?;
     Ok(copied)
 }
 
-/// An image that is being written into the directory `folder`.
+/// An image that is being written into the directory `directory`.
 struct Disk {
-    folder: PathBuf,
+    directory: PathBuf,
     /// The layout to which the image is added.
     existing: Option<PathBuf>,
     is_dir: bool,
@@ -123,7 +123,7 @@ impl Disk {
     }
 
     fn add(&self, name: String, reader: &mut dyn Read) -> Result<(), build::Error> {
-        let path = self.folder.join(&name);
+        let path = self.directory.join(&name);
         let mut write = || -> io::Result<u64> {
             path.parent().map_or(Ok(()), fs::create_dir_all)?;
             let mut file = File::create(&path)?;
@@ -158,24 +158,24 @@ impl Disk {
         let files = output::LayoutFiles::new(root)?;
         let written = match output.transport {
             Transport::OciArchive => {
-                files.write_archive(&self.folder, &sizes, path, &stage.join("archive"))
+                files.write_archive(&self.directory, &sizes, path, &stage.join("archive"))
             }
-            _ => files.write_directory(&self.folder, path),
+            _ => files.write_directory(&self.directory, path),
         };
         written.map_err(fails)
     }
 
     fn finish_dir(&self, path: &Path) -> io::Result<()> {
-        fs::write(self.folder.join(dir::VERSION), dir::VERSION_TEXT)?;
+        fs::write(self.directory.join(dir::VERSION), dir::VERSION_TEXT)?;
         if !dir::is_dir(path) {
-            return fs::rename(&self.folder, path);
+            return fs::rename(&self.directory, path);
         }
         // Not in the stage, which another process deletes if this one is killed between the moves.
         let old = output::new_directory(path, REPLACED)?;
         // A new name, because `path` may be a link, which cannot replace a directory.
         let replaced = old.path().join("image");
         fs::rename(path, &replaced)?;
-        fs::rename(&self.folder, path).inspect_err(|_| {
+        fs::rename(&self.directory, path).inspect_err(|_| {
             if fs::rename(&replaced, path).is_err() {
                 _ = old.keep();
             }
@@ -197,7 +197,7 @@ impl Disk {
         for file in sizes.keys() {
             let to = path.join(file);
             to.parent().map_or(Ok(()), fs::create_dir_all).map_err(fails)?;
-            fs::rename(self.folder.join(file), to).map_err(fails)?;
+            fs::rename(self.directory.join(file), to).map_err(fails)?;
         }
         if let Some(entries) = value.get_mut("manifests").and_then(Value::as_array_mut) {
             insert(entries, serde_json::to_value(root)?, name);

@@ -53,7 +53,7 @@ fn an_empty_name_selects_the_only_image() {
 }
 
 #[test]
-fn what_has_no_transport_is_a_path() {
+fn text_without_a_transport_is_a_path() {
     for text in ["bundle", "./bundle", "/a/b.tar", "registry.example/etcd:v1", "x:y"] {
         assert_eq!(text.parse(), Ok(Source::Path(text.into())));
     }
@@ -71,7 +71,7 @@ fn registries_and_stores_are_refused_with_a_hint() {
 }
 
 #[test]
-fn what_names_no_image_is_refused() {
+fn texts_that_do_not_name_an_image_are_refused() {
     // A digest with an unknown algorithm is part of a path.
     for text in [
         "oci:d:a b",

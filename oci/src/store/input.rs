@@ -101,8 +101,8 @@ mod tests {
 
     #[test]
     fn file_that_changes_its_size_has_at_most_the_size_of_when_it_was_opened() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("blob");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("blob");
         fs::write(&path, [b'a'; 100]).unwrap();
         let file = open(&path).unwrap().unwrap();
         fs::write(&path, [b'b'; 1_000]).unwrap();

@@ -90,7 +90,7 @@ fn keys_that_differ_by_letter_case_are_refused() {
 }
 
 #[test]
-fn keys_that_nobody_knows_are_not_there_twice_either() {
+fn unknown_keys_that_occur_twice_are_refused() {
     for which in ALL {
         refused(which, "{", r#"{"x":1,"X":2,"#, "in another letter case");
         refused(which, "{", r#"{"other":[{"lin":1,"LIN":2}],"#, "in another letter case");
@@ -151,7 +151,7 @@ fn texts_that_go_replaces_are_refused() {
 }
 
 #[test]
-fn what_stands_around_a_document_is_refused() {
+fn content_around_a_document_is_refused() {
     for which in ALL {
         let around = |before: &str, after: &str| {
             let changed = |this, document: String| {
@@ -168,7 +168,7 @@ fn what_stands_around_a_document_is_refused() {
 }
 
 #[test]
-fn documents_that_nest_deep_are_refused() {
+fn deeply_nested_documents_are_refused() {
     for which in ALL {
         let deep = format!("{{\"x\":{},", "[".repeat(1_000_000));
         refused(which, "{", &deep, "is not a valid document");

@@ -140,7 +140,7 @@ fn each_layer_hides_what_is_below_it_even_if_it_repeats_whiteouts() {
 }
 
 #[test]
-fn what_aufs_wrote_for_itself_is_skipped() {
+fn files_that_aufs_wrote_for_itself_are_skipped() {
     let tar = Tar::new().file("manifests/.wh..wh.plnk", "x").directory("manifests/.wh..wh.orph");
     assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("csv.yaml", "kind: A")]);
 }

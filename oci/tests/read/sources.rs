@@ -98,7 +98,7 @@ fn docker_before_1_10_is_refused_with_a_hint() {
 }
 
 #[test]
-fn several_images_and_none_named_are_listed() {
+fn images_are_listed_if_none_is_selected() {
     let mut layout = Layout::new();
     let first = layout.image(&[Layer::plain(Tar::bundle())], "amd64");
     let other = Tar::bundle().file("manifests/other.yaml", "kind: B");
@@ -229,7 +229,7 @@ fn a_layout_may_be_the_index_of_platforms_itself() {
 }
 
 #[test]
-fn indexes_nest_but_not_without_end() {
+fn the_nesting_of_indexes_is_limited() {
     let nested = |depth: usize| {
         let mut layout = Layout::of(&[Layer::plain(Tar::bundle())]);
         for _ in 0..depth {

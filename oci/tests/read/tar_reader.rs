@@ -144,7 +144,7 @@ fn extended_headers_count_whatever_their_magic() {
 }
 
 #[test]
-fn prefixes_count_as_they_do_for_go() {
+fn prefixes_are_read_as_go_reads_them() {
     let prefixed = |magic| Raw::new(magic, b'0', "evil.yaml", b"evil").with(345, b"manifests");
     for magic in [USTAR, *b"ustar\x0011", *b"ustar\0\0\0", GNU] {
         accepted(&[&prefixed(magic).bytes()], "evil.yaml");
@@ -158,7 +158,7 @@ fn prefixes_count_as_they_do_for_go() {
 }
 
 #[test]
-fn long_names_with_something_behind_a_nul_are_refused() {
+fn long_names_with_data_after_a_nul_are_refused() {
     for name in [&b"manifests/a\0junk"[..], b"", b"\0"] {
         for flag in [b'L', b'K'] {
             let name = Raw::new(GNU, flag, "x", name).bytes();
@@ -183,7 +183,7 @@ fn global_headers_that_set_paths_or_sizes_are_refused() {
 }
 
 #[test]
-fn a_lone_zero_block_is_the_end_and_nothing_else() {
+fn data_after_a_lone_zero_block_is_refused() {
     let zeros = [0; 512];
     refused(&[&zeros, &file("manifests/evil.yaml")], "a zero block is followed by other data");
     // Data after two zero blocks is not part of the archive.
@@ -227,7 +227,7 @@ fn a_file_whose_path_ends_in_a_slash_is_refused_in_the_bundle_and_nowhere_else()
 }
 
 #[test]
-fn the_last_of_two_entries_holds() {
+fn the_last_of_two_entries_is_used() {
     accepted(&[&Raw::new(USTAR, b'0', "manifests/e", b"good").bytes(), &file("manifests/e")], "e");
 }
 
@@ -248,7 +248,7 @@ fn a_mebibyte_of_records_is_read() {
 }
 
 #[test]
-fn paths_that_no_system_has_are_refused_wherever_they_lie() {
+fn overlong_paths_are_refused_everywhere() {
     let long = "x".repeat(4_096);
     let deep = "d/".repeat(129);
     for path in [&long, &deep] {

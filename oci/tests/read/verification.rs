@@ -138,7 +138,7 @@ fn the_error_about_another_artifact_names_its_media_type() {
 }
 
 #[test]
-fn layers_that_lie_elsewhere_are_refused() {
+fn layers_that_are_stored_elsewhere_are_refused() {
     for media_type in [
         "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip",
         "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip",

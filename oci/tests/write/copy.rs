@@ -155,16 +155,16 @@ fn a_directory_with_other_files_is_not_replaced() {
 fn a_directory_of_an_application_is_not_replaced() {
     let place = Place::new();
     let (_, source) = place.write(&image([Layer::new(bundle())]), "oci");
-    let folder = place.path().join("application");
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("version"), "1.4.2\n").unwrap();
-    fs::write(folder.join("manifest.json"), "{}").unwrap();
+    let directory = place.path().join("application");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("version"), "1.4.2\n").unwrap();
+    fs::write(directory.join("manifest.json"), "{}").unwrap();
     let output = in_place(&place, "dir", "application");
     let error = copy_to(&source, &output, &Options::default()).unwrap_err();
     assert!(unlade_text::chain(&error).contains("is not empty"), "{error}");
-    assert_eq!(fs::read_to_string(folder.join("version")).unwrap(), "1.4.2\n");
+    assert_eq!(fs::read_to_string(directory.join("version")).unwrap(), "1.4.2\n");
     // An image in the same format is replaced.
-    fs::write(folder.join("version"), "Directory Transport Version: 1.0\n").unwrap();
+    fs::write(directory.join("version"), "Directory Transport Version: 1.0\n").unwrap();
     copy_to(&source, &output, &Options::default()).unwrap();
     assert_eq!(read_back(&output), pairs(&[("csv.yaml", "kind: A")]));
     // So is a link to one, but not the directory that it leads to.
@@ -257,22 +257,22 @@ fn a_damaged_manifest_or_blob_of_a_directory_is_refused() {
     let (_, source) = place.write(&image([Layer::new(bundle())]), "oci");
     let output = in_place(&place, "dir", "dir");
     copy_to(&source, &output, &Options::default()).unwrap();
-    let folder = place.path().join("dir");
-    for name in place_names(&folder).into_iter().filter(|name| name != "version") {
-        let bytes = fs::read(folder.join(&name)).unwrap();
-        fs::write(folder.join(&name), [&bytes[..], b" "].concat()).unwrap();
+    let directory = place.path().join("dir");
+    for name in place_names(&directory).into_iter().filter(|name| name != "version") {
+        let bytes = fs::read(directory.join(&name)).unwrap();
+        fs::write(directory.join(&name), [&bytes[..], b" "].concat()).unwrap();
         let result = read(&output.parse().unwrap(), &ReadOptions::default());
         // The manifest has no other digest to compare it with.
         assert_eq!(result.is_ok(), name == "manifest.json", "{name}");
-        fs::write(folder.join(&name), bytes).unwrap();
+        fs::write(directory.join(&name), bytes).unwrap();
     }
-    fs::remove_file(folder.join("manifest.json")).unwrap();
+    fs::remove_file(directory.join("manifest.json")).unwrap();
     let error = read(&output.parse().unwrap(), &ReadOptions::default()).unwrap_err();
     assert!(unlade_text::chain(&error).contains("manifest.json does not exist"), "{error}");
 }
 
-fn place_names(folder: &Path) -> Vec<String> {
-    let files = fs::read_dir(folder).unwrap();
+fn place_names(directory: &Path) -> Vec<String> {
+    let files = fs::read_dir(directory).unwrap();
     files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
 }
 
@@ -292,7 +292,7 @@ fn skopeo_reads_what_is_copied_and_its_copies_are_read() {
     };
     assert_eq!(names("ours"), names("theirs"));
     for name in names("ours") {
-        let read = |folder: &str| fs::read(place.path().join(folder).join(&name)).unwrap();
+        let read = |directory: &str| fs::read(place.path().join(directory).join(&name)).unwrap();
         assert!(read("ours") == read("theirs"), "{name}");
     }
     let back = in_place(&place, "oci", "back");
@@ -373,18 +373,19 @@ fn the_number_of_parts_of_a_copy_is_limited() {
 }
 
 #[test]
-fn what_a_killed_process_left_is_deleted_but_not_what_another_one_uses() {
+fn files_of_a_killed_process_are_deleted_and_files_in_use_are_kept() {
     let place = Place::new();
     let (_, source) = place.write(&image([Layer::new(bundle())]), "oci");
-    let folders = ["left", "used"].map(|name| place.path().join(format!(".unlade-image-{name}")));
+    let directories =
+        ["left", "used"].map(|name| place.path().join(format!(".unlade-image-{name}")));
     // An image that was being replaced is the only copy of it.
     let replaced = place.path().join(".unlade-replaced-left");
-    for folder in folders.iter().chain([&replaced]) {
-        fs::create_dir_all(folder.join("image")).unwrap();
+    for directory in directories.iter().chain([&replaced]) {
+        fs::create_dir_all(directory.join("image")).unwrap();
     }
-    let lock = fs::File::open(&folders[1]).unwrap();
+    let lock = fs::File::open(&directories[1]).unwrap();
     lock.lock().unwrap();
     copy_to(&source, &in_place(&place, "oci", "copy"), &Options::default()).unwrap();
-    assert_eq!(folders.map(|folder| folder.exists()), [false, true]);
+    assert_eq!(directories.map(|directory| directory.exists()), [false, true]);
     assert!(replaced.join("image").exists());
 }

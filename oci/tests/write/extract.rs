@@ -27,9 +27,9 @@ fn extracted(path: &str, layers: Vec<Vec<Entry>>) -> Result<BTreeMap<String, Str
     Ok(files)
 }
 
-/// Lists the files below `folder` with their texts, and links with their targets.
-fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, String>) {
-    for entry in fs::read_dir(folder).unwrap() {
+/// Lists the files below `directory` with their texts, and links with their targets.
+fn collect(directory: &Path, prefix: &str, files: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();
         let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
         let kind = entry.file_type().unwrap();
@@ -117,7 +117,7 @@ fn a_link_that_a_layer_replaces_is_gone() {
 }
 
 #[test]
-fn what_cannot_be_extracted_is_named() {
+fn entries_that_cannot_be_extracted_are_named() {
     let file = || vec![Entry::file("configs/a", "a")];
     for (path, layers, expected) in [
         ("", vec![file()], "the image has no label configs"),

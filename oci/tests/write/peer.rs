@@ -57,11 +57,11 @@ fn skopeo_inspects_and_converts_an_archive() {
     assert_eq!(inspected["Env"], serde_json::json!(["A=b"]));
 
     // It decompresses the layers, including zstd, and compares the tars with the configuration.
-    let folder = place.path().join("plain");
-    let plain = format!("dir:{}", folder.display());
+    let directory = place.path().join("plain");
+    let plain = format!("dir:{}", directory.display());
     run("skopeo", &["copy", "--quiet", "--insecure-policy", "--dest-decompress", &archive, &plain]);
-    let manifest = json(&fs::read(folder.join("manifest.json")).unwrap());
-    let file = |digest: &Value| folder.join(digest.as_str().unwrap().replace("sha256:", ""));
+    let manifest = json(&fs::read(directory.join("manifest.json")).unwrap());
+    let file = |digest: &Value| directory.join(digest.as_str().unwrap().replace("sha256:", ""));
     let configuration = json(&fs::read(file(&manifest["config"]["digest"])).unwrap());
     let diff_ids = configuration["rootfs"]["diff_ids"].as_array().unwrap();
     assert!(diff_ids.len() == 3 && diff_ids.iter().all(|id| file(id).is_file()), "{diff_ids:?}");
@@ -102,7 +102,7 @@ fn skopeo_finds_each_platform_of_an_index() {
 
 #[test]
 #[ignore = "needs umoci"]
-fn umoci_unpacks_what_was_put_in() {
+fn umoci_unpacks_the_same_files() {
     let place = Place::new();
     let layout = place.path().join("layout").display().to_string();
     write(&image(without_zstd()), &format!("oci:{layout}:v1").parse().unwrap()).unwrap();

@@ -119,7 +119,7 @@ fn entries_that_contradict_one_another_are_refused() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn a_missing_file_is_named() {
     let place = Place::new();
     let missing = place.path().join("missing");
     let error = refused(vec![Entry::copy("a", &missing)]);

@@ -7,11 +7,11 @@ use std::time::SystemTime;
 
 use super::Error;
 
-/// The folder with the blobs of a repository. No part of a repository begins with an underscore.
+/// The directory with the blobs of a repository. No part of a repository begins with an underscore.
 pub(super) const BLOBS: &str = "_blobs";
-/// The folder for blobs whose manifests came from a registry with a trusted certificate.
+/// The directory for blobs whose manifests came from a registry with a trusted certificate.
 pub(super) const SECURE: &str = "tls";
-/// The folder for all other blobs.
+/// The directory for all other blobs.
 pub(super) const INSECURE: &str = "insecure";
 /// The prefix of the names of temporary files.
 pub(super) const TEMPORARY: &str = ".new-";
@@ -38,20 +38,20 @@ pub struct Entry {
 
 /// Lists all blobs and temporary files, the least recently used ones first.
 /// Other files are ignored.
-pub(super) fn list(folder: &Path) -> Result<Vec<Entry>, Error> {
+pub(super) fn list(directory: &Path) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
     for trust in [SECURE, INSECURE] {
-        let root = folder.join(trust);
-        let mut folders = vec![(root.clone(), 0)];
-        while let Some((folder, depth)) = folders.pop() {
-            for (path, is_folder) in children(&folder)? {
-                if !is_folder {
+        let root = directory.join(trust);
+        let mut directories = vec![(root.clone(), 0)];
+        while let Some((directory, depth)) = directories.pop() {
+            for (path, is_directory) in children(&directory)? {
+                if !is_directory {
                     continue;
                 }
                 if path.ends_with(BLOBS) {
-                    add(&root, &folder, &path, &mut entries)?;
+                    add(&root, &directory, &path, &mut entries)?;
                 } else if depth < DEPTH {
-                    folders.push((path, depth + 1));
+                    directories.push((path, depth + 1));
                 }
             }
         }
@@ -84,11 +84,11 @@ fn add(
     Ok(())
 }
 
-/// Returns the files and folders in a folder, and whether they are folders. A folder that does not
-/// exist is empty. Links are not followed.
-fn children(folder: &Path) -> Result<Vec<(PathBuf, bool)>, Error> {
-    let fails = |source| Error { path: folder.to_owned(), source };
-    let read = match fs::read_dir(folder) {
+/// Returns the files and directories in a directory, and whether they are directories. A directory
+/// that does not exist is empty. Links are not followed.
+fn children(directory: &Path) -> Result<Vec<(PathBuf, bool)>, Error> {
+    let fails = |source| Error { path: directory.to_owned(), source };
+    let read = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         read => read.map_err(fails)?,
     };

@@ -6,10 +6,10 @@ fn image(name: &str) -> ImageReference {
     name.parse().unwrap()
 }
 
-fn cache(folder: &Path, limit: u64) -> (Cache, Arc<AtomicUsize>) {
+fn cache(directory: &Path, limit: u64) -> (Cache, Arc<AtomicUsize>) {
     let reports: Arc<AtomicUsize> = Arc::default();
     let count = Arc::clone(&reports);
-    (Cache::new(folder, limit, move |_| _ = count.fetch_add(1, Ordering::Relaxed)), reports)
+    (Cache::new(directory, limit, move |_| _ = count.fetch_add(1, Ordering::Relaxed)), reports)
 }
 
 /// Reads `bytes` through the cache. Returns the digest.
@@ -30,8 +30,8 @@ fn found(repository: &Repository, digest: &Digest, size: u64) -> Option<Vec<u8>>
 
 #[test]
 fn a_blob_is_found_only_for_its_repository_and_only_as_it_was_trusted() {
-    let folder = tempfile::tempdir().unwrap();
-    let (cache, reports) = cache(folder.path(), 1000);
+    let directory = tempfile::tempdir().unwrap();
+    let (cache, reports) = cache(directory.path(), 1000);
     let ours = cache.repository(&image("a.example:5000/team/etcd:1"), false);
     let digest = store(&ours, b"blob");
     assert_eq!(found(&ours, &digest, 4).unwrap(), b"blob");
@@ -54,8 +54,8 @@ fn a_blob_is_found_only_for_its_repository_and_only_as_it_was_trusted() {
 
 #[test]
 fn a_damaged_or_incomplete_blob_is_never_returned() {
-    let folder = tempfile::tempdir().unwrap();
-    let (cache, _) = cache(folder.path(), 1000);
+    let directory = tempfile::tempdir().unwrap();
+    let (cache, _) = cache(directory.path(), 1000);
     let repository = cache.repository(&image("a.example/x:1"), false);
     let digest = store(&repository, b"blob");
     let path = cache.list().unwrap()[0].path.clone();
@@ -75,8 +75,8 @@ fn a_damaged_or_incomplete_blob_is_never_returned() {
 
 #[test]
 fn the_least_recently_used_blobs_are_deleted() {
-    let folder = tempfile::tempdir().unwrap();
-    let (cache, _) = cache(folder.path(), 1000);
+    let directory = tempfile::tempdir().unwrap();
+    let (cache, _) = cache(directory.path(), 1000);
     let repository = cache.repository(&image("a.example/x:1"), false);
     let at = |digest: &Digest, seconds| {
         let file = File::options().write(true).open(repository.path(digest)).unwrap();
@@ -102,8 +102,8 @@ fn the_least_recently_used_blobs_are_deleted() {
 
 #[test]
 fn a_cache_that_cannot_be_written_is_reported_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("file");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
     let (cache, reports) = cache(&file, 1000);
     let repository = cache.repository(&image("a.example/x:1"), false);
@@ -116,8 +116,8 @@ fn a_cache_that_cannot_be_written_is_reported_once() {
 
 #[test]
 fn a_fifo_in_place_of_a_blob_does_not_block() {
-    let folder = tempfile::tempdir().unwrap();
-    let (cache, reports) = cache(folder.path(), 1000);
+    let directory = tempfile::tempdir().unwrap();
+    let (cache, reports) = cache(directory.path(), 1000);
     let repository = cache.repository(&image("a.example/x:1"), false);
     let digest = store(&repository, b"blob");
     let path = repository.path(&digest);
@@ -132,8 +132,8 @@ fn a_fifo_in_place_of_a_blob_does_not_block() {
 
 #[test]
 fn blobs_that_are_being_written_displace_no_others() {
-    let folder = tempfile::tempdir().unwrap();
-    let (cache, _) = cache(folder.path(), 1000);
+    let directory = tempfile::tempdir().unwrap();
+    let (cache, _) = cache(directory.path(), 1000);
     let repository = cache.repository(&image("a.example/x:1"), false);
     let mut file = repository.create().unwrap();
     file.write_all(&[0; 5000]).unwrap();
@@ -146,8 +146,8 @@ fn blobs_that_are_being_written_displace_no_others() {
 
 #[test]
 fn a_new_temporary_file_is_left_to_its_process() {
-    let folder = tempfile::tempdir().unwrap();
-    let (cache, _) = cache(folder.path(), 1000);
+    let directory = tempfile::tempdir().unwrap();
+    let (cache, _) = cache(directory.path(), 1000);
     let repository = cache.repository(&image("a.example/x:1"), false);
     let file = repository.create().unwrap();
     assert_eq!(cache.prune(0).unwrap(), Pruned::default());

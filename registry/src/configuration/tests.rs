@@ -126,8 +126,8 @@ fn invalid_files_are_refused_with_their_names() {
         ("[[registry", "is not a valid registries.conf"),
     ] {
         let error = rules(text).unwrap_err();
-        let said = unlade_text::chain(&error);
-        assert!(said.contains(problem) && said.contains("test.conf"), "{text}: {said}");
+        let message = unlade_text::chain(&error);
+        assert!(message.contains(problem) && message.contains("test.conf"), "{text}: {message}");
     }
     let rules = rules("[[registry]]\nprefix = \"a.example\"\nlocation = \"B C\"").unwrap();
     let error = rules.endpoints(&"a.example/x".parse().unwrap()).unwrap_err();
@@ -136,14 +136,14 @@ fn invalid_files_are_refused_with_their_names() {
 
 #[test]
 fn later_files_replace_rules_with_the_same_prefix() {
-    let folder = tempfile::tempdir().unwrap();
-    let drop_in = folder.path().join("registries.conf.d");
+    let directory = tempfile::tempdir().unwrap();
+    let drop_in = directory.path().join("registries.conf.d");
     std::fs::create_dir(&drop_in).unwrap();
     let rule = |to: &str| format!("[[registry]]\nprefix = \"a.example\"\nlocation = \"{to}\"\n");
-    let main = folder.path().join("registries.conf");
+    let main = directory.path().join("registries.conf");
     let search = "unqualified-search-registries = [\"s.example\"]\n";
     std::fs::write(&main, format!("{search}{}", rule("main.example"))).unwrap();
-    let read = || Configuration::file(&main).with_folder(&drop_in).read();
+    let read = || Configuration::file(&main).with_directory(&drop_in).read();
     assert_eq!(names(&read().unwrap(), "a.example/x"), ["main.example/x"]);
     std::fs::write(drop_in.join("2.conf"), rule("two.example")).unwrap();
     std::fs::write(drop_in.join("1.conf"), rule("one.example")).unwrap();
@@ -151,7 +151,7 @@ fn later_files_replace_rules_with_the_same_prefix() {
     let rules = read().unwrap();
     assert_eq!(names(&rules, "a.example/x"), ["two.example/x"]);
     assert_eq!(rules.unqualified_search_registries(), ["s.example"]);
-    let missing = Configuration::file(folder.path().join("none")).read().unwrap_err();
+    let missing = Configuration::file(directory.path().join("none")).read().unwrap_err();
     assert!(missing.to_string().contains("none"), "{missing}");
     assert_eq!(Configuration::default().read().unwrap(), Rules::default());
 }

@@ -1,4 +1,4 @@
-//! [`export`]: the login for one image, as a file that contains nothing else.
+//! [`export`]: the credentials for one image, as a file that contains nothing else.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -6,47 +6,47 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use unlade_name::ImageReference;
 
-use super::{Credentials, Error, Found, Identity, Login};
+use super::{Auth, Credentials, Error, Found, Identity};
 use crate::Limits;
 
-/// A login that was taken out of the files of the user.
+/// Credentials that were copied from the files of the user.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Exported {
     /// The JSON of a file of docker (`config.json`).
     pub config: SecretString,
-    /// The file or the helper from which the login is.
+    /// The file or the helper from which the credentials are.
     pub origin: String,
 }
 
-/// Returns the login for `image` as the JSON of a file of docker (`config.json`), which contains
-/// nothing else. Returns `None` if there is no login.
+/// Returns the credentials for `image` as the JSON of Docker's configuration file (`config.json`),
+/// which contains nothing else. Returns `None` if there are no credentials.
 ///
 /// The entry is that of the repository of the image, not of the whole registry. The repositories of
-/// the images `with` get an entry too if they are in the same registry and the same login is for
-/// them.
+/// the images `with` get an entry too if they are in the same registry and the same credentials are
+/// for them.
 ///
 /// # Errors
 ///
-/// Returns [`Error::Token`] if the login is a token, because a kubelet only sends passwords. Returns
-/// an error if a file with logins cannot be read, or if a helper fails.
+/// Returns [`Error::Token`] if the credentials are a token, because a kubelet only sends passwords.
+/// Returns an error if a file with credentials cannot be read, or if a helper fails.
 pub fn export(
-    login: &Login,
+    auth: &Auth,
     image: &ImageReference,
     with: &[ImageReference],
     limits: &Limits,
 ) -> Result<Option<Exported>, Error> {
-    let Some(Found { identity, origin }) = login.find(image, limits)? else { return Ok(None) };
+    let Some(Found { identity, origin }) = auth.find(image, limits)? else { return Ok(None) };
     let Identity::Password(credentials) = identity else {
         return Err(Error::Token { registry: image.registry().to_owned(), origin });
     };
     let mut auths = serde_json::Map::new();
-    let auth = json!({"auth": credentials.encode()});
-    auths.insert(key(image), auth.clone());
+    let entry = json!({"auth": credentials.encode()});
+    auths.insert(key(image), entry.clone());
     for other in with.iter().filter(|other| other.registry() == image.registry()) {
-        let found = login.find(other, limits)?.map(|found| found.identity);
+        let found = auth.find(other, limits)?.map(|found| found.identity);
         if matches!(found, Some(Identity::Password(found)) if found.is_same(&credentials)) {
-            auths.insert(key(other), auth.clone());
+            auths.insert(key(other), entry.clone());
         }
     }
     Ok(Some(Exported { config: json!({"auths": auths}).to_string().into(), origin }))
@@ -83,20 +83,20 @@ mod tests {
     use super::*;
     use crate::credential::Stored;
 
-    /// Exports from a file with these logins for `a.example/team/etcd:1`.
+    /// Exports from a file with these credentials for `a.example/team/etcd:1`.
     fn exported(auths: &Value, with: &[&str]) -> Result<Option<Value>, Error> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("auth.json");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("auth.json");
         fs::write(&path, json!({"auths": auths}).to_string()).unwrap();
         let image = "a.example/team/etcd:1".parse().unwrap();
         let with: Vec<_> = with.iter().map(|image| image.parse().unwrap()).collect();
-        let login = Login::Stored(Stored::file(path));
-        let found = export(&login, &image, &with, &Limits::default())?;
+        let auth = Auth::Stored(Stored::file(path));
+        let found = export(&auth, &image, &with, &Limits::default())?;
         Ok(found.map(|found| serde_json::from_str(found.config.expose_secret()).unwrap()))
     }
 
     #[test]
-    fn only_the_login_for_the_image_is_exported() {
+    fn only_the_credentials_for_the_image_are_exported() {
         let (ours, theirs) = (json!({"auth": "YTpi"}), json!({"auth": "Yzpk"}));
         let auths = json!({"a.example": ours, "b.example": theirs, "a.example/other": theirs});
         let with = ["a.example/tools/unpacker:1", "a.example/other/x:1", "b.example/x:1", "c/d:1"];

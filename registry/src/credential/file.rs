@@ -1,4 +1,4 @@
-//! [`Stored`]: the files in which podman and docker keep logins (`containers-auth.json(5)`).
+//! [`Stored`]: the files in which podman and docker store credentials (`containers-auth.json(5)`).
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,17 +14,17 @@ use unlade_name::{ImageReference, covers};
 use super::{Credentials, Error, Found, Identity, helper};
 use crate::{Limits, file, limit};
 
-/// The name by which docker stores the login for its own registry.
+/// The name by which docker stores the credentials for its own registry.
 const DOCKER_KEY: &str = "https://index.docker.io/v1/";
 
-/// The files with logins, in the order in which they are searched.
+/// The files with credentials, in the order in which they are searched.
 ///
 /// An entry of a file is a registry or a namespace in it, and the longest one that covers an image
 /// counts. A file can also name a credential helper, which is a program
 /// `docker-credential-NAME` on the `PATH`.
 #[derive(Debug, Clone)]
 pub struct Stored {
-    /// Logins that come before those of the files, and where they are from.
+    /// Credentials that take precedence over those of the files, and their origin.
     given: Vec<(String, SecretString)>,
     files: Vec<PathBuf>,
     /// Whether a missing file is an error.
@@ -66,16 +66,16 @@ impl Stored {
             return Self::file(file);
         }
         let home = path("HOME");
-        let beneath_home = |folder: &str| home.as_ref().map(|home| home.join(folder));
+        let beneath_home = |directory: &str| home.as_ref().map(|home| home.join(directory));
         let user = rustix::process::getuid().as_raw().to_string();
-        let runtime = path("XDG_RUNTIME_DIR").map(|folder| folder.join("containers"));
+        let runtime = path("XDG_RUNTIME_DIR").map(|directory| directory.join("containers"));
         let runtime = runtime.unwrap_or_else(|| PathBuf::from("/run/containers").join(user));
         let config = path("XDG_CONFIG_HOME").or_else(|| beneath_home(".config"));
         let docker = path("DOCKER_CONFIG").or_else(|| beneath_home(".docker"));
         let files = [
             Some(runtime.join("auth.json")),
-            config.map(|folder| folder.join("containers/auth.json")),
-            docker.map(|folder| folder.join("config.json")),
+            config.map(|directory| directory.join("containers/auth.json")),
+            docker.map(|directory| directory.join("config.json")),
         ];
         let files = files.into_iter().flatten().collect();
         Self { given: Vec::new(), files, is_required: false }
@@ -93,7 +93,7 @@ impl Stored {
         self
     }
 
-    /// Returns the login for the registry of `image`, if a file or a helper has one.
+    /// Returns the credentials for the registry of `image`, if a file or a helper has one.
     pub(crate) fn find(
         &self,
         image: &ImageReference,
@@ -114,7 +114,7 @@ impl Stored {
     }
 
     fn read(&self, path: &Path) -> Result<Option<Config>, Error> {
-        let bytes = match file::read(path, limit::LOGINS) {
+        let bytes = match file::read(path, limit::FILE) {
             Err(error) if error.is_missing() && !self.is_required => return Ok(None),
             bytes => bytes?,
         };
@@ -125,7 +125,7 @@ impl Stored {
     }
 }
 
-/// Reads the logins in `bytes`, and that for `image`, without asking a helper.
+/// Reads the credentials in `bytes`, and those for `image`, without asking a helper.
 #[cfg(feature = "fuzz")]
 pub(crate) fn read_without_helpers(bytes: &[u8], image: &ImageReference) {
     let Ok(config) = serde_json::from_slice::<Config>(bytes) else { return };
@@ -134,7 +134,7 @@ pub(crate) fn read_without_helpers(bytes: &[u8], image: &ImageReference) {
     }
 }
 
-/// Finds the login for `image` in a pull secret.
+/// Finds the credentials for `image` in a pull secret.
 fn find_given(
     origin: &str,
     text: &SecretString,
@@ -230,7 +230,7 @@ impl Entry {
             .all(|text| text.as_ref().is_none_or(String::is_empty))
     }
 
-    /// Returns the login. Returns `None` if it is not valid.
+    /// Returns the credentials. Returns `None` if they are not valid.
     fn identity(&self) -> Option<Identity> {
         let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         if let Some(token) = text(&self.identitytoken) {

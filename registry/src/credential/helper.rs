@@ -1,4 +1,4 @@
-//! Credential helpers: programs that keep logins (docker-credential-helpers).
+//! Credential helpers: programs that store credentials (docker-credential-helpers).
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -16,18 +16,18 @@ use crate::limit;
 
 /// The user name that marks the secret as a token instead of a password.
 const TOKEN_USER: &str = "<token>";
-/// What helpers print if they have no login for a server (`credentials/error.go`).
+/// What helpers print if they have no credentials for a server (`credentials/error.go`).
 const NOT_FOUND: &str = "credentials not found in native keychain";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Answer {
+struct Output {
     #[serde(default)]
     username: String,
     secret: String,
 }
 
-/// Asks the helper `name` for the login for `server`. Returns `None` if it has none.
+/// Asks the helper `name` for the credentials for `server`. Returns `None` if it has none.
 pub(super) fn get(name: &str, server: &str, time: Duration) -> Result<Option<Identity>, Error> {
     let fails = |problem: String| Error::Helper { name: name.to_owned(), problem };
     // A name with a slash would be a path.
@@ -52,8 +52,8 @@ pub(super) fn get(name: &str, server: &str, time: Duration) -> Result<Option<Ide
     };
     let output = result.map_err(&fails)?;
     if !status.success() {
-        let said = String::from_utf8_lossy(&output);
-        if said.trim() == NOT_FOUND {
+        let text = String::from_utf8_lossy(&output);
+        if text.trim() == NOT_FOUND {
             return Ok(None);
         }
         // Its output can contain anything, so it is not shown.
@@ -64,15 +64,15 @@ pub(super) fn get(name: &str, server: &str, time: Duration) -> Result<Option<Ide
 }
 
 /// Parses the output of a helper. Returns `None` if it is not valid.
-#[expect(clippy::option_option, reason = "a helper can also have no login")]
+#[expect(clippy::option_option, reason = "a helper can also have no credentials")]
 pub(super) fn parse(output: &[u8]) -> Option<Option<Identity>> {
-    let answer = serde_json::from_slice(output).ok()?;
-    Some(match answer {
-        Answer { secret, .. } if secret.is_empty() => None,
-        Answer { username, secret } if username == TOKEN_USER => {
+    let output = serde_json::from_slice(output).ok()?;
+    Some(match output {
+        Output { secret, .. } if secret.is_empty() => None,
+        Output { username, secret } if username == TOKEN_USER => {
             Some(Identity::Token(secret.into()))
         }
-        Answer { username, secret } => Some(Identity::Password(Credentials::new(username, secret))),
+        Output { username, secret } => Some(Identity::Password(Credentials::new(username, secret))),
     })
 }
 
@@ -86,12 +86,12 @@ fn talk(child: &mut Child, server: &str, until: Instant) -> Result<Vec<u8>, Stri
     let (sender, receiver) = mpsc::channel();
     // It ends with the last process that holds the output.
     thread::spawn(move || {
-        _ = sender.send(read_at_most(output, limit::LOGINS));
+        _ = sender.send(read_at_most(output, limit::FILE));
     });
     let left = until.saturating_duration_since(Instant::now());
     match receiver.recv_timeout(left) {
         Ok(Ok(Some(bytes))) => Ok(bytes),
-        Ok(Ok(None)) => Err(format!("its output is larger than {} bytes", limit::LOGINS)),
+        Ok(Ok(None)) => Err(format!("its output is larger than {} bytes", limit::FILE)),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(late(left)),
     }

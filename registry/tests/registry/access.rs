@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustls::ServerConfig;
 use unlade_registry::credential::Stored;
-use unlade_registry::{Credentials, Error, Login, Options};
+use unlade_registry::{Auth, Credentials, Error, Options};
 
 use crate::fixture::{Fixture, plain, pull, pull_as, refusal};
 use crate::server::{Answer, Ask, Server};
@@ -15,27 +15,27 @@ use crate::server::{Answer, Ask, Server};
 /// `user:pass`, as Basic authentication sends it.
 const BASIC: &str = "Basic dXNlcjpwYXNz";
 
-fn with_login(login: Login) -> Options {
-    Options { login, ..plain() }
+fn with_auth(auth: Auth) -> Options {
+    Options { auth, ..plain() }
 }
 
 fn user() -> Options {
-    with_login(Login::Credentials(Credentials::new("user", "pass")))
+    with_auth(Auth::Credentials(Credentials::new("user", "pass")))
 }
 
-/// A registry that asks for a token of its own server, which asks for `login`.
-fn token_registry(login: Option<&'static str>) -> Server {
+/// A registry that asks for a token of its own server, which requires `credentials`.
+fn token_registry(credentials: Option<&'static str>) -> Server {
     let fixture = Fixture::image();
     Server::start(move |address, ask| {
         if ask.path.starts_with("/token") {
-            return if ask.header("authorization") == login {
+            return if ask.header("authorization") == credentials {
                 Answer::body(r#"{"token":"t0ken","expires_in":60}"#)
             } else {
                 Answer::new(401)
             };
         }
         if ask.header("authorization") == Some("Bearer t0ken") {
-            return fixture.answer(ask);
+            return fixture.response(ask);
         }
         Answer::bearer(address)
     })
@@ -45,15 +45,15 @@ fn token_registry(login: Option<&'static str>) -> Server {
 fn basic_registry() -> Server {
     let fixture = Fixture::image();
     Server::start(move |_, ask| match ask.header("authorization") {
-        Some(BASIC) => fixture.answer(ask),
+        Some(BASIC) => fixture.response(ask),
         _ => Answer::new(401).with("WWW-Authenticate", r#"Basic realm="here""#),
     })
 }
 
 #[test]
 fn a_token_is_requested_once_and_for_this_repository() {
-    for (login, options) in [(None, plain()), (Some(BASIC), user())] {
-        let server = token_registry(login);
+    for (credentials, options) in [(None, plain()), (Some(BASIC), user())] {
+        let server = token_registry(credentials);
         pull(&server, &options).unwrap();
         let tokens = server.asks_for("/token");
         assert_eq!(tokens.len(), 1);
@@ -75,7 +75,7 @@ fn a_token_that_expires_is_renewed() {
         // The first token is only valid for the manifest.
         let valid = if ask.path.contains("/blobs/") { "Bearer t1" } else { "Bearer t0" };
         if ask.header("authorization") == Some(valid) {
-            fixture.answer(ask)
+            fixture.response(ask)
         } else {
             Answer::bearer(address)
         }
@@ -107,26 +107,26 @@ fn a_registry_that_denies_access_is_explained() {
     for server in [basic_registry(), token_registry(Some(BASIC))] {
         let (error, text) = refusal(pull(&server, &plain()));
         let hint = error.as_ref().and_then(Error::hint).unwrap();
-        assert!(matches!(error, Some(Error::Denied { login: None, .. })), "{text}");
+        assert!(matches!(error, Some(Error::Denied { credentials: None, .. })), "{text}");
         assert!(hint.contains(&format!("podman login {}", server.address)), "{hint}");
         assert!(server.asks().len() <= 3, "{:?}", server.asks());
     }
-    let wrong = with_login(Login::Credentials(Credentials::new("user", "hunter2")));
+    let wrong = with_auth(Auth::Credentials(Credentials::new("user", "hunter2")));
     let (error, text) = refusal(pull(&basic_registry(), &wrong));
-    assert!(matches!(error, Some(Error::Denied { login: Some(_), .. })), "{text}");
+    assert!(matches!(error, Some(Error::Denied { credentials: Some(_), .. })), "{text}");
     assert!(!format!("{text} {error:?} {wrong:?}").contains("hunter2"));
 }
 
 #[test]
-fn a_login_is_not_sent_to_another_host() {
+fn credentials_are_not_sent_to_another_host() {
     let fixture = Fixture::image();
     let blobs = fixture.clone();
-    let storage = Server::start(move |_, ask| blobs.answer(ask));
+    let storage = Server::start(move |_, ask| blobs.response(ask));
     let address = storage.address.clone();
     let server = Server::start(move |_, ask| match ask.header("authorization") {
         None => Answer::new(401).with("WWW-Authenticate", r#"Basic realm="here""#),
         Some(_) if ask.path.contains("/blobs/") => Answer::redirect(&address, ask),
-        Some(_) => fixture.answer(ask),
+        Some(_) => fixture.response(ask),
     });
     pull(&server, &user()).unwrap();
     let asks = storage.asks();
@@ -145,7 +145,7 @@ fn a_challenge_of_another_host_is_not_answered() {
         if ask.path.contains("/blobs/") {
             Answer::redirect(&address, ask)
         } else {
-            fixture.answer(ask)
+            fixture.response(ask)
         }
     });
     refusal(pull(&server, &user()));
@@ -153,8 +153,8 @@ fn a_challenge_of_another_host_is_not_answered() {
 }
 
 #[test]
-fn logins_of_podman_and_docker_are_used() {
-    let folder = tempfile::tempdir().unwrap();
+fn credentials_of_podman_and_docker_are_used() {
+    let directory = tempfile::tempdir().unwrap();
     let server = basic_registry();
     let host = &server.address;
     for (file, works) in [
@@ -174,18 +174,18 @@ fn logins_of_podman_and_docker_are_used() {
         (format!(r#"{{"auths": {{"{host}": {{}}}}}}"#), false),
         ("{}".to_owned(), false),
     ] {
-        let path = folder.path().join("auth.json");
+        let path = directory.path().join("auth.json");
         fs::write(&path, &file).unwrap();
-        let pulled = pull(&server, &with_login(Login::Stored(Stored::file(&path))));
+        let pulled = pull(&server, &with_auth(Auth::Stored(Stored::file(&path))));
         assert_eq!(pulled.is_ok(), works, "{file}");
     }
 }
 
 #[test]
-fn a_file_with_logins_that_cannot_be_read_is_named_and_not_shown() {
-    let folder = tempfile::tempdir().unwrap();
+fn a_file_with_credentials_that_cannot_be_read_is_named_and_not_shown() {
+    let directory = tempfile::tempdir().unwrap();
     let server = basic_registry();
-    let path = folder.path().join("auth.json");
+    let path = directory.path().join("auth.json");
     let host = &server.address;
     for file in [
         "[".to_owned(),
@@ -194,12 +194,12 @@ fn a_file_with_logins_that_cannot_be_read_is_named_and_not_shown() {
         " ".repeat((1 << 20) + 1),
     ] {
         fs::write(&path, &file).unwrap();
-        let (error, text) = refusal(pull(&server, &with_login(Login::Stored(Stored::file(&path)))));
-        assert!(matches!(error, Some(Error::Login { .. })), "{text}");
+        let (error, text) = refusal(pull(&server, &with_auth(Auth::Stored(Stored::file(&path)))));
+        assert!(matches!(error, Some(Error::Credentials { .. })), "{text}");
         assert!(text.contains("auth.json") && !text.contains("s3cr3t"), "{text}");
     }
-    let missing = Stored::file(folder.path().join("missing.json"));
-    let (_, text) = refusal(pull(&server, &with_login(Login::Stored(missing))));
+    let missing = Stored::file(directory.path().join("missing.json"));
+    let (_, text) = refusal(pull(&server, &with_auth(Auth::Stored(missing))));
     assert!(text.contains("missing.json"), "{text}");
 }
 
@@ -213,18 +213,18 @@ fn an_identity_token_is_exchanged_for_another() {
             return Answer::body(r#"{"access_token":"t0ken"}"#);
         }
         match ask.header("authorization") {
-            Some("Bearer t0ken") => fixture.answer(ask),
+            Some("Bearer t0ken") => fixture.response(ask),
             _ => Answer::bearer(address),
         }
     });
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("config.json");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config.json");
     let entry = r#"{"auth": "PHRva2VuPjo=", "identitytoken": "refresh"}"#;
     fs::write(&path, format!(r#"{{"auths": {{"{}": {entry}}}}}"#, server.address)).unwrap();
-    pull(&server, &with_login(Login::Stored(Stored::file(&path)))).unwrap();
+    pull(&server, &with_auth(Auth::Stored(Stored::file(&path)))).unwrap();
 }
 
-/// Names the registry and the folder for the test below in a process of its own.
+/// Names the registry and the directory for the test below in a process of its own.
 const HELPED: &str = "UNLADE_TEST_HELPED_REGISTRY";
 
 #[test]
@@ -232,11 +232,11 @@ fn credential_helpers_are_asked_and_have_limits() {
     let server = basic_registry();
     let host = &server.address;
     let ask = |name: &str, script: &str, key: &str| {
-        let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join(format!("docker-credential-{name}"));
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join(format!("docker-credential-{name}"));
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
-        let file = folder.path().join("config.json");
+        let file = directory.path().join("config.json");
         let config = match key {
             "store" => format!(r#"{{"auths": {{"{host}": {{}}}}, "credsStore": "{name}"}}"#),
             _ => format!(r#"{{"credHelpers": {{"{host}": "{name}"}}}}"#),
@@ -247,16 +247,16 @@ fn credential_helpers_are_asked_and_have_limits() {
         test.args(["--exact", "access::child_pulls_with_a_helper", "--ignored", "--nocapture"]);
         test.env(HELPED, format!("{host} {}", file.display()));
         let path = std::env::var("PATH").unwrap_or_default();
-        test.env("PATH", format!("{}:{path}", folder.path().display()));
+        test.env("PATH", format!("{}:{path}", directory.path().display()));
         let output = test.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        said + &String::from_utf8_lossy(&output.stderr)
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text + &String::from_utf8_lossy(&output.stderr)
     };
-    let login = format!(
+    let auths = format!(
         r#"[ "$1 $(cat)" = "get {host}" ] && echo '{{"Username":"user","Secret":"pass"}}'"#
     );
-    assert!(ask("test", &login, "store").contains("1 passed"));
-    assert!(ask("test", &login, "helper").contains("1 passed"));
+    assert!(ask("test", &auths, "store").contains("1 passed"));
+    assert!(ask("test", &auths, "helper").contains("1 passed"));
     for (script, expected) in [
         ("echo 'credentials not found in native keychain'; exit 1", "denies access"),
         ("echo s3cr3t; exit 3", "exit status: 3"),
@@ -266,14 +266,14 @@ fn credential_helpers_are_asked_and_have_limits() {
         // It closes its output but does not end.
         ("exec >&-; sleep 60", "did not end within"),
     ] {
-        let said = ask("test", script, "store");
-        assert!(said.contains(expected) && !said.contains("s3cr3t"), "{script}: {said}");
+        let text = ask("test", script, "store");
+        assert!(text.contains(expected) && !text.contains("s3cr3t"), "{script}: {text}");
     }
     for name in ["../x", "a/b", "a b"] {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("config.json");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config.json");
         fs::write(&file, format!(r#"{{"credsStore": "{name}"}}"#)).unwrap();
-        let (_, text) = refusal(pull(&server, &with_login(Login::Stored(Stored::file(&file)))));
+        let (_, text) = refusal(pull(&server, &with_auth(Auth::Stored(Stored::file(&file)))));
         assert!(text.contains("not the name of a helper"), "{text}");
     }
 }
@@ -283,7 +283,7 @@ fn credential_helpers_are_asked_and_have_limits() {
 fn child_pulls_with_a_helper() {
     let both = std::env::var(HELPED).unwrap();
     let (host, file) = both.split_once(' ').unwrap();
-    let mut options = with_login(Login::Stored(Stored::file(file)));
+    let mut options = with_auth(Auth::Stored(Stored::file(file)));
     options.limits.helper = std::time::Duration::from_secs(1);
     let image = format!("{host}/bundles/etcd:v1");
     if let Err(error) = pull_as(&image, &options) {
@@ -317,32 +317,32 @@ fn pull_securely(address: &str, trusted: Option<&Path>) -> (bool, String) {
     test.env("NO_PROXY", "127.0.0.1");
     test.envs(trusted.map(|path| ("SSL_CERT_FILE", path)));
     let output = test.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    (output.status.success(), said + &String::from_utf8_lossy(&output.stderr))
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.success(), text + &String::from_utf8_lossy(&output.stderr))
 }
 
 #[test]
 fn a_registry_behind_tls_is_verified_by_what_the_machine_trusts() {
     let (tls, certificate) = tls();
     let fixture = Fixture::image();
-    let server = Server::start_tls(tls, move |_, ask| fixture.answer(ask));
-    let folder = tempfile::tempdir().unwrap();
-    let trusted = folder.path().join("authorities.pem");
+    let server = Server::start_tls(tls, move |_, ask| fixture.response(ask));
+    let directory = tempfile::tempdir().unwrap();
+    let trusted = directory.path().join("authorities.pem");
     fs::write(&trusted, certificate).unwrap();
-    let (is_pulled, said) = pull_securely(&server.address, None);
+    let (is_pulled, text) = pull_securely(&server.address, None);
     assert!(!is_pulled && server.asks().is_empty());
-    assert!(said.to_lowercase().contains("certificate"), "{said}");
-    let (is_pulled, said) = pull_securely(&server.address, Some(&trusted));
-    assert!(is_pulled, "{said}");
+    assert!(text.to_lowercase().contains("certificate"), "{text}");
+    let (is_pulled, text) = pull_securely(&server.address, Some(&trusted));
+    assert!(is_pulled, "{text}");
 }
 
 #[test]
 fn a_registry_behind_tls_does_not_lead_to_one_without() {
-    let folder = tempfile::tempdir().unwrap();
-    let trusted = folder.path().join("authorities.pem");
+    let directory = tempfile::tempdir().unwrap();
+    let trusted = directory.path().join("authorities.pem");
     let fixture = Fixture::image();
     let blobs = fixture.clone();
-    let plain = Server::start(move |_, ask: &Ask| blobs.answer(ask));
+    let plain = Server::start(move |_, ask: &Ask| blobs.response(ask));
     for part in ["redirect", "token"] {
         let (tls, certificate) = tls();
         fs::write(&trusted, certificate).unwrap();
@@ -354,11 +354,11 @@ fn a_registry_behind_tls_does_not_lead_to_one_without() {
             if ask.path.contains("/blobs/") {
                 Answer::redirect(&address, ask)
             } else {
-                fixture.answer(ask)
+                fixture.response(ask)
             }
         });
-        let (is_pulled, said) = pull_securely(&server.address, Some(&trusted));
-        assert!(!is_pulled && said.contains("https"), "{part}: {said}");
+        let (is_pulled, text) = pull_securely(&server.address, Some(&trusted));
+        assert!(!is_pulled && text.contains("https"), "{part}: {text}");
     }
     assert!(plain.asks().is_empty());
 }
@@ -377,7 +377,7 @@ const PROXIED: &str = "UNLADE_TEST_PROXIED_IMAGE";
 
 #[test]
 fn a_proxy_is_asked_for_the_registry() {
-    // It answers as a proxy that cannot reach the registry.
+    // It responds as a proxy that cannot reach the registry.
     let proxy = Server::start(|_, _| Answer::new(502));
     let mut test = Command::new(std::env::current_exe().unwrap());
     test.args(["--exact", "access::child_pulls_through_a_proxy", "--ignored", "--nocapture"]);
@@ -388,9 +388,9 @@ fn a_proxy_is_asked_for_the_registry() {
     }
     test.env("HTTPS_PROXY", format!("http://{}", proxy.address));
     let output = test.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let asks = proxy.asks();
-    assert!(!output.status.success() && !asks.is_empty(), "{said}");
+    assert!(!output.status.success() && !asks.is_empty(), "{text}");
     assert!(asks.iter().all(|ask| ask.method == "CONNECT"), "{asks:?}");
     assert_eq!(asks[0].path, "registry.example:5000");
 }

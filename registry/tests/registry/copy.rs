@@ -20,7 +20,7 @@ fn an_index_is_copied_between_registries_and_not_a_second_time() {
     let fixture = Fixture::index();
     let parts = fixture.parts.clone();
     let root = fixture.root.clone();
-    let from = Server::start(move |_, ask| fixture.answer(ask));
+    let from = Server::start(move |_, ask| fixture.response(ask));
     let to = registry(None);
     let source = format!("docker://{}/bundles/etcd:v1", from.address);
     let destination = format!("docker://{}/mirror/etcd:v2", to.address);
@@ -43,11 +43,11 @@ fn an_index_is_copied_between_registries_and_not_a_second_time() {
 fn an_image_of_a_registry_is_copied_to_disk_and_back() {
     let fixture = Fixture::image();
     let root = fixture.root.clone();
-    let from = Server::start(move |_, ask| fixture.answer(ask));
-    let folder = tempfile::tempdir().unwrap();
+    let from = Server::start(move |_, ask| fixture.response(ask));
+    let directory = tempfile::tempdir().unwrap();
     let mut source = format!("docker://{}/bundles/etcd:v1", from.address);
     for transport in ["oci", "oci-archive", "dir"] {
-        let path = folder.path().join(transport);
+        let path = directory.path().join(transport);
         let destination = format!("{transport}:{}", path.display());
         let copied = copy_to(&source, &destination, &Options::default()).unwrap();
         assert_eq!(copied.digest.to_string(), root);
@@ -66,15 +66,15 @@ fn a_copy_of_a_damaged_layer_leaves_nothing() {
     let mut bytes = fixture.parts[&layer].clone();
     bytes[20] ^= 1;
     fixture.damage(&layer, bytes);
-    let from = Server::start(move |_, ask| fixture.answer(ask));
+    let from = Server::start(move |_, ask| fixture.response(ask));
     let source = format!("docker://{}/bundles/etcd:v1", from.address);
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for transport in ["oci", "oci-archive", "dir"] {
-        let destination = format!("{transport}:{}", folder.path().join(transport).display());
+        let destination = format!("{transport}:{}", directory.path().join(transport).display());
         let error = copy_to(&source, &destination, &Options::default()).unwrap_err();
         assert!(unlade_text::chain(&error).contains("does not match its digest"), "{error}");
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     let to = registry(None);
     let destination = format!("docker://{}/mirror/etcd:v1", to.address);
     copy_to(&source, &destination, &Options::default()).unwrap_err();
@@ -88,18 +88,18 @@ fn an_endless_or_huge_source_has_limits() {
     let endless = fixture.clone();
     let from = Server::start(move |_, ask| {
         let is_layer = ask.path.contains(&layer);
-        if is_layer { Answer::body(vec![0; 1 << 16]).endless() } else { endless.answer(ask) }
+        if is_layer { Answer::body(vec![0; 1 << 16]).endless() } else { endless.response(ask) }
     });
     let source = format!("docker://{}/bundles/etcd:v1", from.address);
-    let folder = tempfile::tempdir().unwrap();
-    let destination = format!("oci:{}", folder.path().join("x").display());
+    let directory = tempfile::tempdir().unwrap();
+    let destination = format!("oci:{}", directory.path().join("x").display());
     copy_to(&source, &destination, &Options::default()).unwrap_err();
-    let from = Server::start(move |_, ask| fixture.answer(ask));
+    let from = Server::start(move |_, ask| fixture.response(ask));
     let source = format!("docker://{}/bundles/etcd:v1", from.address);
     let limits = Limits { layers: 0, ..Limits::default() };
     let error = copy_to(&source, &destination, &Options { limits, ..all() }).unwrap_err();
     assert!(error.is_limit(), "{error}");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -44,19 +44,19 @@ pub(crate) fn bundle(architecture: &str, text: &str) -> Image {
 impl Fixture {
     /// A single image.
     pub(crate) fn image() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let output = format!("oci:{}", folder.path().join("x").display()).parse().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let output = format!("oci:{}", directory.path().join("x").display()).parse().unwrap();
         write(&bundle("amd64", "b"), &output).unwrap();
-        Self::from_layout(&folder.path().join("x"))
+        Self::from_layout(&directory.path().join("x"))
     }
 
     /// An index of two images, whose bundles contain their architectures.
     pub(crate) fn index() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let output = format!("oci:{}", folder.path().join("x").display()).parse().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let output = format!("oci:{}", directory.path().join("x").display()).parse().unwrap();
         let images = ["amd64", "arm64"].map(|name| bundle(name, name));
         write_index(&images, &output).unwrap();
-        Self::from_layout(&folder.path().join("x"))
+        Self::from_layout(&directory.path().join("x"))
     }
 
     pub(crate) fn from_layout(layout: &Path) -> Self {
@@ -89,8 +89,8 @@ impl Fixture {
         }
     }
 
-    /// Answers as a registry that works.
-    pub(crate) fn answer(&self, ask: &Ask) -> Answer {
+    /// Responds as a working registry does.
+    pub(crate) fn response(&self, ask: &Ask) -> Answer {
         let name = ask.path.rsplit('/').next().unwrap();
         let digest = if name == "v1" { self.root.as_str() } else { name };
         let Some(bytes) = self.parts.get(digest) else { return Answer::new(404) };
@@ -98,10 +98,10 @@ impl Fixture {
         if ask.path.contains("/manifests/") != is_document {
             return Answer::new(404);
         }
-        let answer = Answer::body(bytes.clone());
+        let response = Answer::body(bytes.clone());
         match self.media_types.get(digest) {
-            Some(kind) => answer.with("Content-Type", kind).with("Docker-Content-Digest", digest),
-            None => answer.with("Content-Type", "application/octet-stream"),
+            Some(kind) => response.with("Content-Type", kind).with("Docker-Content-Digest", digest),
+            None => response.with("Content-Type", "application/octet-stream"),
         }
     }
 

@@ -5,7 +5,7 @@ use unlade_registry::{Error, Options, address::Forbidden};
 use crate::fixture::{Fixture, digest, plain, pull, pull_as, refusal};
 use crate::server::{Answer, Server};
 
-/// Returns options with which a test of slow answers ends soon.
+/// Returns options with which a test of slow responses ends soon.
 fn impatient() -> Options {
     let mut options = plain();
     options.limits.retries = 1;
@@ -28,7 +28,7 @@ fn an_endless_layer_ends_at_its_size() {
     let fixture = Fixture::image();
     let server = Server::start(move |_, ask| match &fixture.layers[0] {
         layer if ask.path.contains(layer) => Answer::body(vec![b'x'; 1 << 16]).endless(),
-        _ => fixture.answer(ask),
+        _ => fixture.response(ask),
     });
     let (_, text) = refusal(pull(&server, &plain()));
     assert!(text.contains("does not match its digest or size"), "{text}");
@@ -41,7 +41,7 @@ fn a_layer_with_other_bytes_is_refused() {
     let mut bytes = fixture.parts[&layer].clone();
     *bytes.last_mut().unwrap() ^= 1;
     fixture.damage(&layer, bytes);
-    let server = Server::start(move |_, ask| fixture.answer(ask));
+    let server = Server::start(move |_, ask| fixture.response(ask));
     let (_, text) = refusal(pull(&server, &plain()));
     assert!(text.contains(&layer) && text.contains("does not match its digest"), "{text}");
 }
@@ -52,7 +52,7 @@ fn a_layer_that_is_too_short_is_refused() {
     let layer = fixture.layers[0].clone();
     let bytes = fixture.parts[&layer].clone();
     fixture.damage(&layer, bytes[..bytes.len() - 1].to_vec());
-    let server = Server::start(move |_, ask| fixture.answer(ask));
+    let server = Server::start(move |_, ask| fixture.response(ask));
     let (_, text) = refusal(pull(&server, &plain()));
     assert!(text.contains("unexpected end of file"), "{text}");
     assert_eq!(server.asks_for(&layer).len(), 1 + plain().limits.retries);
@@ -137,7 +137,7 @@ fn a_silent_layer_is_given_up() {
     let layer = fixture.layers[0].clone();
     let name = layer.clone();
     let server = Server::start(move |_, ask| {
-        if ask.path.contains(&layer) { Answer::silent() } else { fixture.answer(ask) }
+        if ask.path.contains(&layer) { Answer::silent() } else { fixture.response(ask) }
     });
     refusal(pull(&server, &impatient()));
     assert_eq!(server.asks_for(&name).len(), 2);
@@ -151,7 +151,7 @@ fn headers_without_an_end_have_a_limit() {
 }
 
 #[test]
-fn a_huge_token_answer_has_a_limit() {
+fn a_huge_token_response_has_a_limit() {
     for body in [format!("{{\"token\":\"{}\"}}", "x".repeat(2 << 20)), " ".repeat(2 << 20)] {
         let server = Server::start(move |address, ask| {
             if ask.path.starts_with("/token") {
@@ -166,7 +166,7 @@ fn a_huge_token_answer_has_a_limit() {
 }
 
 #[test]
-fn a_token_answer_that_is_none_is_refused_without_being_shown() {
+fn an_invalid_token_response_is_refused_without_being_shown() {
     for body in ["{}", "[", r#"{"token":""}"#, r#"{"token":["s3cr3t"]}"#, r#"{"token":"s3cr3t\n"}"#]
     {
         let server = Server::start(move |address, ask| {
@@ -183,7 +183,7 @@ fn a_token_answer_that_is_none_is_refused_without_being_shown() {
 }
 
 #[test]
-fn what_a_registry_says_is_shortened() {
+fn messages_of_a_registry_are_shortened() {
     let server = Server::start(|_, _| Answer::body("\u{1b}[31m".repeat(1 << 16)).with_status(400));
     let (_, text) = refusal(pull(&server, &plain()));
     assert!(text.len() < 1000, "{}", text.len());

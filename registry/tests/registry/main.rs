@@ -1,4 +1,4 @@
-//! The whole client against registries in this process, good and hostile.
+//! Tests the whole client against registries in this process, both honest and hostile ones.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ mod copy;
 mod crowd;
 /// A bundle image, as a registry serves it.
 mod fixture;
-/// Answers that no good registry gives.
+/// Responses that no honest registry sends.
 mod hostile;
 /// The rules of `registries.conf`.
 mod mirror;

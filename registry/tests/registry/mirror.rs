@@ -2,15 +2,15 @@ use std::fs;
 use std::path::Path;
 
 use unlade_registry::credential::Stored;
-use unlade_registry::{Configuration, Credentials, Error, Login, Options, push};
+use unlade_registry::{Auth, Configuration, Credentials, Error, Options, push};
 
 use crate::fixture::{Fixture, plain, pull_as, refusal};
 use crate::push::{puts, registry};
 use crate::server::{Answer, Server};
 
 /// Returns options with the rules in `text`.
-fn with_rules(folder: &Path, text: &str) -> Options {
-    let path = folder.join("registries.conf");
+fn with_rules(directory: &Path, text: &str) -> Options {
+    let path = directory.join("registries.conf");
     fs::write(&path, text).unwrap();
     Options { configuration: Configuration::file(path), ..plain() }
 }
@@ -31,16 +31,16 @@ const IMAGE: &str = "registry.example/bundles/etcd:v1";
 
 fn good() -> Server {
     let fixture = Fixture::image();
-    Server::start(move |_, ask| fixture.answer(ask))
+    Server::start(move |_, ask| fixture.response(ask))
 }
 
 #[test]
 fn mirrors_are_asked_in_their_order_and_then_the_registry() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let empty = || Server::start(|_, _| Answer::new(404));
     let [first, second, third] = [empty(), empty(), empty()];
     let location = good();
-    let options = with_rules(folder.path(), &rule(&location, &[&first, &second]));
+    let options = with_rules(directory.path(), &rule(&location, &[&first, &second]));
     pull_as(IMAGE, &options).unwrap();
     for mirror in [&first, &second] {
         let paths: Vec<_> = mirror.asks().into_iter().map(|ask| ask.path).collect();
@@ -49,7 +49,7 @@ fn mirrors_are_asked_in_their_order_and_then_the_registry() {
     assert_eq!(location.asks_for("/v2/own/bundles/etcd/").len(), 3);
 
     let mirror = good();
-    let options = with_rules(folder.path(), &rule(&location, &[&third, &mirror, &first]));
+    let options = with_rules(directory.path(), &rule(&location, &[&third, &mirror, &first]));
     pull_as(IMAGE, &options).unwrap();
     assert_eq!(mirror.asks_for("/v2/mirror/bundles/etcd/").len(), 3);
     assert_eq!((location.asks().len(), first.asks().len()), (3, 1), "the others are not asked");
@@ -57,10 +57,10 @@ fn mirrors_are_asked_in_their_order_and_then_the_registry() {
 
 #[test]
 fn all_failures_are_reported_if_no_place_has_the_image() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let busy = Server::start(|_, _| Answer::new(403));
     let location = Server::start(|_, _| Answer::new(404));
-    let options = with_rules(folder.path(), &rule(&location, &[&busy]));
+    let options = with_rules(directory.path(), &rule(&location, &[&busy]));
     let (error, text) = refusal(pull_as(IMAGE, &options));
     assert!(matches!(error, Some(Error::Mirrors { .. })), "{text}");
     assert!(text.contains(&busy.address) && text.contains("403"), "{text}");
@@ -69,10 +69,10 @@ fn all_failures_are_reported_if_no_place_has_the_image() {
 
 #[test]
 fn a_blocked_registry_is_not_asked() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let server = good();
     let text = format!("[[registry]]\nlocation = \"{}/bundles\"\nblocked = true", server.address);
-    let options = with_rules(folder.path(), &text);
+    let options = with_rules(directory.path(), &text);
     let name = format!("{}/bundles/etcd:v1", server.address);
     let (error, text) = refusal(pull_as(&name, &options));
     assert!(matches!(error, Some(Error::Configuration(_))), "{text}");
@@ -85,52 +85,52 @@ fn a_blocked_registry_is_not_asked() {
 }
 
 #[test]
-fn a_login_is_sent_only_to_the_place_that_it_is_for() {
-    let folder = tempfile::tempdir().unwrap();
+fn credentials_are_sent_only_to_their_endpoint() {
+    let directory = tempfile::tempdir().unwrap();
     let challenge = || Answer::new(401).with("WWW-Authenticate", r#"Basic realm="x""#);
     let mirror = Server::start(move |_, _| challenge());
     let fixture = Fixture::image();
     let location = Server::start(move |_, ask| match ask.header("authorization") {
-        Some("Basic dXNlcjpwYXNz") => fixture.answer(ask),
+        Some("Basic dXNlcjpwYXNz") => fixture.response(ask),
         _ => challenge(),
     });
-    let logins = folder.path().join("auth.json");
+    let authfile = directory.path().join("auth.json");
     let entry = r#"{"auth": "dXNlcjpwYXNz"}"#;
     let text = format!(r#"{{"auths": {{"{}": {entry}}}}}"#, location.address);
-    fs::write(&logins, text).unwrap();
-    let has_login =
+    fs::write(&authfile, text).unwrap();
+    let has_credentials =
         |server: &Server| server.asks().iter().any(|ask| ask.header("authorization").is_some());
-    let with = |login, text: &str| Options { login, ..with_rules(folder.path(), text) };
+    let with = |auth, text: &str| Options { auth, ..with_rules(directory.path(), text) };
     // These are for the registry that the user names, and its location is another one.
-    let given = || Login::Credentials(Credentials::new("user", "pass"));
+    let given = || Auth::Credentials(Credentials::new("user", "pass"));
     let elsewhere = rule(&location, &[&mirror]);
     refusal(pull_as(IMAGE, &with(given(), &elsewhere)));
-    assert!(!location.asks().is_empty() && !has_login(&location));
+    assert!(!location.asks().is_empty() && !has_credentials(&location));
     let named = elsewhere.replace("registry.example", &location.address);
     pull_as(&format!("{}/bundles/etcd:v1", location.address), &with(given(), &named)).unwrap();
-    pull_as(IMAGE, &with(Login::Stored(Stored::file(&logins)), &elsewhere)).unwrap();
-    assert!(!mirror.asks().is_empty() && !has_login(&mirror));
+    pull_as(IMAGE, &with(Auth::Stored(Stored::file(&authfile)), &elsewhere)).unwrap();
+    assert!(!mirror.asks().is_empty() && !has_credentials(&mirror));
 }
 
 #[test]
 fn an_insecure_registry_may_have_no_tls() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let server = good();
     let insecure = format!("{}insecure = true\n", rule(&server, &[]));
-    let options = Options { plain_http: false, ..with_rules(folder.path(), &insecure) };
+    let options = Options { plain_http: false, ..with_rules(directory.path(), &insecure) };
     pull_as(IMAGE, &options).unwrap();
-    let options = with_rules(folder.path(), &rule(&server, &[]));
+    let options = with_rules(directory.path(), &rule(&server, &[]));
     refusal(pull_as(IMAGE, &Options { plain_http: false, ..options }));
 }
 
 #[test]
 fn a_push_goes_to_the_registry_that_is_named() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let [server, other] = [registry(None), registry(None)];
     let text =
         format!("[[registry]]\nprefix = \"{}\"\nlocation = \"{}\"", server.address, other.address);
-    let options = with_rules(folder.path(), &text);
-    let source = format!("oci-archive:{}", folder.path().join("image.tar").display());
+    let options = with_rules(directory.path(), &text);
+    let source = format!("oci-archive:{}", directory.path().join("image.tar").display());
     let source: unlade_oci::Reference = source.parse().unwrap();
     unlade_oci::build::write(&crate::fixture::bundle("amd64", "x"), &source).unwrap();
     let name = format!("{}/bundles/etcd:v1", server.address).parse().unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use unlade_oci::build::{Entry, Layer, write};
 use unlade_oci::copy::{Copied, Error, Options};
 use unlade_oci::limit::TRANSFERS;
-use unlade_registry::{Cache, Credentials, Error as Refusal, ImageReader, Login, Progress, copy};
+use unlade_registry::{Auth, Cache, Credentials, Error as Refusal, ImageReader, Progress, copy};
 
 use crate::crowd::Crowd;
 use crate::fixture::{Fixture, bundle, plain, pull};
@@ -17,22 +17,22 @@ const LAYERS: usize = 10;
 
 /// A bundle image with [`LAYERS`] layers.
 fn many_layers() -> Fixture {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut image = bundle("amd64", "b");
     for number in image.layers.len()..LAYERS {
         let entries = [Entry::file(format!("more/{number}"), "text ".repeat(1_000 * number))];
         image.layers.push(Layer::new(entries));
     }
-    let output = format!("oci:{}", folder.path().join("x").display());
+    let output = format!("oci:{}", directory.path().join("x").display());
     write(&image, &output.parse().unwrap()).unwrap();
-    Fixture::from_layout(&folder.path().join("x"))
+    Fixture::from_layout(&directory.path().join("x"))
 }
 
 fn is_blob(ask: &Ask) -> bool {
     ask.method == "GET" && ask.path.contains("/blobs/")
 }
 
-/// Starts a server that answers requests for layers when as many as are allowed have arrived.
+/// Starts a server that responds to requests for layers when as many as are allowed have arrived.
 fn crowded(fixture: &Fixture) -> (Server, Arc<Crowd>) {
     let (fixture, crowd) = (fixture.clone(), Arc::<Crowd>::default());
     let counted = Arc::clone(&crowd);
@@ -40,7 +40,7 @@ fn crowded(fixture: &Fixture) -> (Server, Arc<Crowd>) {
         if fixture.layers.iter().any(|layer| ask.path.ends_with(layer)) {
             counted.meet(TRANSFERS);
         }
-        fixture.answer(ask)
+        fixture.response(ask)
     });
     (server, crowd)
 }
@@ -80,23 +80,23 @@ fn the_first_bad_layer_is_reported_although_a_later_one_is_faster() {
             both.meet(2);
             return Answer::new(404);
         }
-        fixture.answer(ask)
+        fixture.response(ask)
     });
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for transport in ["oci", "oci-archive", "dir"] {
-        let output = format!("{transport}:{}", folder.path().join(transport).display());
+        let output = format!("{transport}:{}", directory.path().join(transport).display());
         let text = unlade_text::chain(&copy_to(&server, &output).unwrap_err());
         assert!(text.contains(&format!("blob {name} does not exist")), "{text}");
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn a_bundle_is_read_with_all_layers_at_the_same_time_if_they_can_be_kept() {
     let fixture = many_layers();
     let (server, crowd) = crowded(&fixture);
-    let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::new(folder.path(), 1 << 20, |problem| panic!("{problem}"));
+    let directory = tempfile::tempdir().unwrap();
+    let cache = Cache::new(directory.path(), 1 << 20, |problem| panic!("{problem}"));
     let cached = unlade_registry::Options { cache: Some(cache), ..plain() };
     let image = pull(&server, &cached).unwrap();
     assert_eq!(crowd.most(), TRANSFERS);
@@ -104,7 +104,7 @@ fn a_bundle_is_read_with_all_layers_at_the_same_time_if_they_can_be_kept() {
     assert_eq!(pull(&server, &cached).unwrap(), image);
     assert_eq!(server.asks_for("/blobs/").len(), LAYERS + 1, "the cache has all blobs");
 
-    let one_by_one = Server::start(move |_, ask| fixture.answer(ask));
+    let one_by_one = Server::start(move |_, ask| fixture.response(ask));
     assert_eq!(pull(&one_by_one, &plain()).unwrap(), image);
 }
 
@@ -113,10 +113,10 @@ fn blobs_are_not_read_in_advance_if_they_would_fill_the_cache() {
     let fixture = many_layers();
     let blobs = fixture.parts.iter().filter(|(digest, _)| **digest != fixture.root);
     let size: usize = blobs.map(|(_, bytes)| bytes.len()).sum();
-    let server = Server::start(move |_, ask| fixture.answer(ask));
-    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(move |_, ask| fixture.response(ask));
+    let directory = tempfile::tempdir().unwrap();
     // The last layer displaces the first blobs, which must have been used by then.
-    let cache = Cache::new(folder.path(), size as u64 - 1, |problem| panic!("{problem}"));
+    let cache = Cache::new(directory.path(), size as u64 - 1, |problem| panic!("{problem}"));
     pull(&server, &unlade_registry::Options { cache: Some(cache), ..plain() }).unwrap();
     assert_eq!(server.asks_for("/blobs/").len(), LAYERS + 1, "each blob is read once");
 }
@@ -124,7 +124,7 @@ fn blobs_are_not_read_in_advance_if_they_would_fill_the_cache() {
 #[test]
 fn nothing_is_read_in_advance_if_the_cache_cannot_keep_it() {
     let fixture = many_layers();
-    let server = Server::start(move |_, ask| fixture.answer(ask));
+    let server = Server::start(move |_, ask| fixture.response(ask));
     let file = tempfile::NamedTempFile::new().unwrap();
     let problems: Arc<AtomicUsize> = Arc::default();
     let count = Arc::clone(&problems);
@@ -137,14 +137,14 @@ fn nothing_is_read_in_advance_if_the_cache_cannot_keep_it() {
 #[test]
 fn no_layer_of_an_image_that_is_refused_is_read_in_advance() {
     let fixture = many_layers();
-    let server = Server::start(move |_, ask| fixture.answer(ask));
-    let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::new(folder.path(), 1 << 20, |problem| panic!("{problem}"));
+    let server = Server::start(move |_, ask| fixture.response(ask));
+    let directory = tempfile::tempdir().unwrap();
+    let cache = Cache::new(directory.path(), 1 << 20, |problem| panic!("{problem}"));
     let cached = unlade_registry::Options { cache: Some(cache), ..plain() };
     let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
     let image = ImageReader::open(source, &cached).unwrap();
     let mut options = unlade_oci::Options::default();
-    image.extract("no label", folder.path(), &options).unwrap_err();
+    image.extract("no label", directory.path(), &options).unwrap_err();
     options.limits.layers = LAYERS - 1;
     image.read(&options).unwrap_err();
     assert_eq!(server.asks_for("/blobs/").len(), 1, "only the configuration is read");
@@ -163,18 +163,18 @@ fn requests_at_the_same_time_log_in_once() {
         // The token for the manifest is not valid for blobs.
         let expected = if is_blob(ask) { "Bearer t2" } else { "Bearer t1" };
         if ask.header("authorization") == Some(expected) {
-            return fixture.answer(ask);
+            return fixture.response(ask);
         }
         if is_blob(ask) {
             crowd.meet(TRANSFERS);
         }
         Answer::bearer(address)
     });
-    let login = Login::Credentials(Credentials::new("user", "pass"));
-    let options = unlade_registry::Options { login, ..plain() };
-    let folder = tempfile::tempdir().unwrap();
+    let auth = Auth::Credentials(Credentials::new("user", "pass"));
+    let options = unlade_registry::Options { auth, ..plain() };
+    let directory = tempfile::tempdir().unwrap();
     let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
-    let output = format!("oci:{}", folder.path().join("x").display()).parse().unwrap();
+    let output = format!("oci:{}", directory.path().join("x").display()).parse().unwrap();
     copy(&source, &output, &Options::default(), (&options, &plain())).unwrap();
     assert_eq!(logins.load(Ordering::SeqCst), 2);
 }
@@ -192,15 +192,15 @@ fn a_login_that_fails_is_not_repeated_by_other_threads() {
             };
         }
         if ask.header("authorization").is_some() && !is_blob(ask) {
-            return fixture.answer(ask);
+            return fixture.response(ask);
         }
         if is_blob(ask) {
             crowd.meet(TRANSFERS);
         }
         Answer::bearer(address)
     });
-    let folder = tempfile::tempdir().unwrap();
-    let error = copy_to(&server, &format!("oci:{}", folder.path().join("x").display()));
+    let directory = tempfile::tempdir().unwrap();
+    let error = copy_to(&server, &format!("oci:{}", directory.path().join("x").display()));
     let error = error.unwrap_err();
     let found = Refusal::find(&error).unwrap();
     assert!(matches!(found, Refusal::Denied { what, .. } if what.contains("/token")), "{found:?}");
@@ -213,7 +213,7 @@ fn the_progress_of_each_blob_begins_at_zero_and_ends_at_its_size() {
     let blobs = fixture.parts.iter().filter(|(digest, _)| **digest != fixture.root);
     let expected: BTreeMap<_, _> =
         blobs.map(|(digest, bytes)| (digest.clone(), bytes.len() as u64)).collect();
-    let from = Server::start(move |_, ask| fixture.answer(ask));
+    let from = Server::start(move |_, ask| fixture.response(ask));
     let seen: Arc<Mutex<BTreeMap<String, Vec<u64>>>> = Arc::default();
     let kept = Arc::clone(&seen);
     let progress = Progress::new(move |transfer| {

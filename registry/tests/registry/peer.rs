@@ -23,8 +23,8 @@ const DOCKER: [(&str, &str); 6] = [
 
 /// An index of images with two layers each.
 fn index(compression: Compression, platforms: &[&str]) -> Fixture {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x");
     let images: Vec<_> = platforms
         .iter()
         .map(|platform| {
@@ -76,16 +76,16 @@ fn docker(from: &Fixture) -> Fixture {
     to
 }
 
-/// Returns the digests of the files below a folder, by their paths. Documents of an image layout
-/// that no digest verifies are compared by what they say.
-fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
+/// Returns the digests of the files below a directory, by their paths. Documents of an image layout
+/// that no digest verifies are compared by their content.
+fn files(directory: &Path) -> BTreeMap<PathBuf, String> {
     let mut files = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
+    let mut directories = vec![directory.to_owned()];
+    while let Some(next) = directories.pop() {
         for file in fs::read_dir(next).unwrap() {
             let path = file.unwrap().path();
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
                 continue;
             }
             let bytes = fs::read(&path).unwrap();
@@ -97,7 +97,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
             } else {
                 digest(&bytes)
             };
-            files.insert(path.strip_prefix(folder).unwrap().to_owned(), text);
+            files.insert(path.strip_prefix(directory).unwrap().to_owned(), text);
         }
     }
     files
@@ -142,11 +142,11 @@ fn copy_twice(fixture: &Fixture, transport: &str, is_all: bool) -> Result<bool, 
     // skopeo asks for the API first.
     let server = Server::start(move |_, ask| match ask.path.as_str() {
         "/v2/" => Answer::new(200),
-        _ => image.answer(ask),
+        _ => image.response(ask),
     });
     let source = format!("docker://{}/tools/x:v1", server.address);
-    let folder = tempfile::tempdir().unwrap();
-    let [ours, theirs] = ["ours", "theirs"].map(|name| folder.path().join(name));
+    let directory = tempfile::tempdir().unwrap();
+    let [ours, theirs] = ["ours", "theirs"].map(|name| directory.path().join(name));
     let options = Options { all: is_all, ..Options::default() };
     let destination = format!("{transport}:{}", ours.display()).parse().unwrap();
     copy(&source.parse().unwrap(), &destination, &options, (&plain(), &plain())).unwrap();
@@ -159,7 +159,7 @@ fn copy_twice(fixture: &Fixture, transport: &str, is_all: bool) -> Result<bool, 
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
-    let [ours, theirs] = [ours, theirs].map(|folder| files(&folder));
+    let [ours, theirs] = [ours, theirs].map(|directory| files(&directory));
     if ours != theirs {
         eprintln!("ours: {ours:#?}\nskopeo's: {theirs:#?}");
     }

@@ -10,7 +10,7 @@ use crate::server::{Answer, Server};
 fn a_bundle_is_read_from_a_registry() {
     let fixture = Fixture::image();
     let root = fixture.root.clone();
-    let server = Server::start(move |_, ask| fixture.answer(ask));
+    let server = Server::start(move |_, ask| fixture.response(ask));
     let image = pull(&server, &plain()).unwrap();
     assert_eq!(image.digest.unwrap().to_string(), root);
     assert_eq!(image.reading.content.files().len(), 1);
@@ -26,7 +26,7 @@ fn a_bundle_is_read_from_a_registry() {
 fn an_image_by_digest_is_requested_by_it() {
     let fixture = Fixture::image();
     let root = fixture.root.clone();
-    let server = Server::start(move |_, ask| fixture.answer(ask));
+    let server = Server::start(move |_, ask| fixture.response(ask));
     let image = pull_as(&format!("{}/etcd:v2@{root}", server.address), &plain()).unwrap();
     assert_eq!(image.digest.unwrap().to_string(), root);
     assert_eq!(server.asks()[0].path, format!("/v2/etcd/manifests/{root}"));
@@ -35,7 +35,7 @@ fn an_image_by_digest_is_requested_by_it() {
 #[test]
 fn the_image_of_the_platform_is_read_from_an_index() {
     let fixture = Fixture::index();
-    let server = Server::start(move |_, ask| fixture.answer(ask));
+    let server = Server::start(move |_, ask| fixture.response(ask));
     for architecture in ["amd64", "arm64"] {
         let platform = Some(format!("linux/{architecture}").parse().unwrap());
         let options = unlade_oci::Options { platform, ..unlade_oci::Options::default() };
@@ -74,7 +74,7 @@ fn a_busy_registry_is_asked_again_after_the_pause_that_it_wants() {
         let (fixture, count) = (Fixture::image(), AtomicUsize::new(0));
         let server = Server::start(move |_, ask| match count.fetch_add(1, Ordering::Relaxed) {
             0 => Answer::new(status).with("Retry-After", "0"),
-            _ => fixture.answer(ask),
+            _ => fixture.response(ask),
         });
         pull(&server, &plain()).unwrap();
         assert_eq!(server.asks().len(), 4, "{status}");
@@ -107,18 +107,18 @@ fn a_blob_that_breaks_off_is_continued_from_there() {
         let layer = fixture.layers[0].clone();
         let name = layer.clone();
         let server = Server::start(move |_, ask| {
-            let answer = fixture.answer(ask);
+            let response = fixture.response(ask);
             if !ask.path.contains(&layer) {
-                return answer;
+                return response;
             }
             match ask.header("range") {
-                None => answer.cut(100),
+                None => response.cut(100),
                 Some("bytes=100-") if supports_ranges => {
                     let bytes = &fixture.parts[&layer];
                     let range = format!("bytes 100-{}/{}", bytes.len() - 1, bytes.len());
                     Answer::body(&bytes[100..]).with_status(206).with("Content-Range", range)
                 }
-                Some(_) => answer,
+                Some(_) => response,
             }
         });
         let image = pull(&server, &plain()).unwrap();
@@ -131,13 +131,13 @@ fn a_blob_that_breaks_off_is_continued_from_there() {
 fn redirects_of_blobs_are_followed() {
     let fixture = Fixture::image();
     let blobs = fixture.clone();
-    let storage = Server::start(move |_, ask| blobs.answer(ask));
+    let storage = Server::start(move |_, ask| blobs.response(ask));
     let address = storage.address.clone();
     let server = Server::start(move |_, ask| {
         if ask.path.contains("/blobs/") {
             return Answer::redirect(&address, ask);
         }
-        fixture.answer(ask)
+        fixture.response(ask)
     });
     pull(&server, &plain()).unwrap();
     assert_eq!(storage.asks().len(), 2);
@@ -146,14 +146,14 @@ fn redirects_of_blobs_are_followed() {
 #[test]
 fn an_image_that_is_read_twice_has_one_manifest_and_one_connection() {
     let fixture = Fixture::index();
-    let server = Server::start(move |_, ask| fixture.answer(ask));
+    let server = Server::start(move |_, ask| fixture.response(ask));
     let options = plain();
     let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
     let image = ImageReader::open(source, &options).unwrap();
     let platform = Some("linux/amd64".parse().unwrap());
     let select = unlade_oci::Options { platform, ..unlade_oci::Options::default() };
-    let folder = tempfile::tempdir().unwrap();
-    let refused = image.extract("no label", folder.path(), &select).unwrap_err();
+    let directory = tempfile::tempdir().unwrap();
+    let refused = image.extract("no label", directory.path(), &select).unwrap_err();
     let is_unlabelled = matches!(refused, unlade_oci::Error::Extract(extract::Error::Label { .. }));
     assert!(is_unlabelled, "{refused:?}");
     image.read(&select).unwrap();

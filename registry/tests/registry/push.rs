@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use unlade_name::ImageReference;
 use unlade_oci::build::{WrittenImage, write, write_index};
-use unlade_registry::{Credentials, Error, Login, Options, push};
+use unlade_registry::{Auth, Credentials, Error, Options, push};
 
 use crate::fixture::{bundle, plain};
 use crate::server::{Answer, Ask, Server};
@@ -48,15 +48,15 @@ pub(crate) fn puts(server: &Server) -> Vec<Ask> {
     server.asks().into_iter().filter(|ask| ask.method == "PUT").collect()
 }
 
-fn archive(folder: &Path) -> String {
-    format!("oci-archive:{}", folder.join("image.tar").display())
+fn archive(directory: &Path) -> String {
+    format!("oci-archive:{}", directory.join("image.tar").display())
 }
 
 #[test]
 fn an_image_is_pushed_and_what_is_there_is_not_pushed_again() {
     let server = registry(None);
-    let folder = tempfile::tempdir().unwrap();
-    let source = archive(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let source = archive(directory.path());
     let written = write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
     let image = name(&server, "bundles/etcd:v1");
     let digest = push(&source.parse().unwrap(), &image, &plain()).unwrap();
@@ -77,8 +77,8 @@ fn an_image_is_pushed_and_what_is_there_is_not_pushed_again() {
 #[test]
 fn an_index_comes_after_its_images_and_has_the_tag() {
     let server = registry(None);
-    let folder = tempfile::tempdir().unwrap();
-    let source = archive(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let source = archive(directory.path());
     let images = ["amd64", "arm64"].map(|name| bundle(name, name));
     let written = write_index(&images, &source.parse().unwrap()).unwrap();
     let image = name(&server, "bundles/etcd:v1");
@@ -93,11 +93,11 @@ fn an_index_comes_after_its_images_and_has_the_tag() {
 #[test]
 fn a_token_for_a_push_is_fetched_where_one_is_asked_for() {
     let server = registry(Some("secret-token"));
-    let folder = tempfile::tempdir().unwrap();
-    let source = archive(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let source = archive(directory.path());
     write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
-    let login = Login::Credentials(Credentials::new("user", "pass"));
-    let options = Options { login, ..plain() };
+    let auth = Auth::Credentials(Credentials::new("user", "pass"));
+    let options = Options { auth, ..plain() };
     push(&source.parse().unwrap(), &name(&server, "bundles/etcd:v1"), &options).unwrap();
     assert_eq!(puts(&server).len(), 3);
 }
@@ -120,8 +120,8 @@ fn a_token_that_expires_before_the_manifest_is_fetched_again() {
             _ => Answer::new(200),
         }
     });
-    let folder = tempfile::tempdir().unwrap();
-    let source = archive(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let source = archive(directory.path());
     write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
     push(&source.parse().unwrap(), &name(&server, "bundles/etcd:v1"), &plain()).unwrap();
     let manifests = server.asks_for("/manifests/");
@@ -132,8 +132,8 @@ fn a_token_that_expires_before_the_manifest_is_fetched_again() {
 #[test]
 fn a_refusal_of_the_registry_is_reported_with_its_message() {
     let server = registry(None);
-    let folder = tempfile::tempdir().unwrap();
-    let source = archive(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let source = archive(directory.path());
     write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
     let image = name(&server, "refused/etcd");
     let error = push(&source.parse().unwrap(), &image, &plain()).unwrap_err();
@@ -145,8 +145,8 @@ fn a_refusal_of_the_registry_is_reported_with_its_message() {
 
 #[test]
 fn a_blob_is_not_uploaded_if_the_registry_does_not_say_whether_it_has_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = archive(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let source = archive(directory.path());
     write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
     for status in [401, 403, 405, 500] {
         let server = Server::start(move |_, ask| match ask.method.as_str() {
@@ -157,11 +157,11 @@ fn a_blob_is_not_uploaded_if_the_registry_does_not_say_whether_it_has_it() {
         });
         let image = name(&server, "bundles/etcd:v1");
         let error = push(&source.parse().unwrap(), &image, &plain()).unwrap_err();
-        let (Error::Denied { status: said, .. } | Error::Refused { status: said, .. }) = &error
+        let (Error::Denied { status: text, .. } | Error::Refused { status: text, .. }) = &error
         else {
             panic!("{error}")
         };
-        assert!(said.starts_with(&status.to_string()), "{error}");
+        assert!(text.starts_with(&status.to_string()), "{error}");
         assert!(server.asks().iter().all(|ask| ["GET", "HEAD"].contains(&&*ask.method)));
     }
 }
@@ -173,8 +173,8 @@ fn an_upload_does_not_lead_to_the_metadata_of_a_cloud() {
         "HEAD" => Answer::new(404),
         _ => Answer::new(200),
     });
-    let folder = tempfile::tempdir().unwrap();
-    let source = archive(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let source = archive(directory.path());
     write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
     let image = name(&server, "bundles/etcd:v1");
     let error = push(&source.parse().unwrap(), &image, &plain()).unwrap_err();
@@ -184,10 +184,10 @@ fn an_upload_does_not_lead_to_the_metadata_of_a_cloud() {
 #[test]
 fn a_damaged_image_is_not_pushed() {
     let server = registry(None);
-    let folder = tempfile::tempdir().unwrap();
-    let source = archive(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let source = archive(directory.path());
     write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
-    let path = folder.path().join("image.tar");
+    let path = directory.path().join("image.tar");
     let mut bytes = fs::read(&path).unwrap();
     let at = bytes.windows(5).position(|window| window == b"amd64").unwrap();
     bytes[at + 4] = b'5';

@@ -1,4 +1,4 @@
-//! A registry in this process, which answers as a test wants.
+//! A registry in this process, which responds as a test asks.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -25,7 +25,7 @@ impl Ask {
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answer {
     status: u16,
@@ -45,7 +45,7 @@ enum End {
     Endless,
     /// Nothing is sent until the client closes the connection.
     Silence,
-    /// The connection closes before the answer.
+    /// The connection closes before the response.
     Nothing,
 }
 
@@ -104,29 +104,29 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server without TLS. `answer` gets its address and each request.
-    pub(crate) fn start(answer: impl Fn(&str, &Ask) -> Answer + Send + Sync + 'static) -> Self {
-        Self::serve(|stream| stream, answer)
+    /// Starts a server without TLS. `response` gets its address and each request.
+    pub(crate) fn start(response: impl Fn(&str, &Ask) -> Answer + Send + Sync + 'static) -> Self {
+        Self::serve(|stream| stream, response)
     }
 
     pub(crate) fn start_tls(
         tls: Arc<ServerConfig>,
-        answer: impl Fn(&str, &Ask) -> Answer + Send + Sync + 'static,
+        response: impl Fn(&str, &Ask) -> Answer + Send + Sync + 'static,
     ) -> Self {
         let open = move |stream| {
             StreamOwned::new(ServerConnection::new(Arc::clone(&tls)).unwrap(), stream)
         };
-        Self::serve(open, answer)
+        Self::serve(open, response)
     }
 
     fn serve<S: Read + Write>(
         open: impl Fn(TcpStream) -> S + Send + Sync + 'static,
-        answer: impl Fn(&str, &Ask) -> Answer + Send + Sync + 'static,
+        response: impl Fn(&str, &Ask) -> Answer + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let asks: Arc<Mutex<Vec<Ask>>> = Arc::default();
-        let both = Arc::new((open, answer));
+        let both = Arc::new((open, response));
         let connections: Arc<AtomicUsize> = Arc::default();
         let (host, kept) = (address.clone(), Arc::clone(&asks));
         let count = Arc::clone(&connections);
@@ -138,8 +138,8 @@ impl Server {
                     let mut stream = both.0(stream.unwrap());
                     while let Some(ask) = receive(&mut stream) {
                         kept.lock().unwrap().push(ask.clone());
-                        let answer = both.1(&host, &ask);
-                        if send(&mut stream, &answer, ask.method == "HEAD").is_none() {
+                        let response = both.1(&host, &ask);
+                        if send(&mut stream, &response, ask.method == "HEAD").is_none() {
                             break;
                         }
                     }
@@ -191,9 +191,9 @@ fn receive(stream: &mut impl Read) -> Option<Ask> {
     Some(ask)
 }
 
-/// Sends an answer; `None` if the connection has to be closed.
-fn send(stream: &mut impl ReadWrite, answer: &Answer, is_head: bool) -> Option<()> {
-    let Answer { status, headers, body, end } = answer;
+/// Sends a response; `None` if the connection has to be closed.
+fn send(stream: &mut impl ReadWrite, response: &Answer, is_head: bool) -> Option<()> {
+    let Answer { status, headers, body, end } = response;
     if *end == End::Silence {
         _ = stream.read(&mut [0]);
         return None;

@@ -20,18 +20,19 @@ fn secure(tls: Tls) -> Options {
 
 fn serve(tls: Arc<ServerConfig>) -> Server {
     let fixture = Fixture::image();
-    Server::start_tls(tls, move |_, ask| fixture.answer(ask))
+    Server::start_tls(tls, move |_, ask| fixture.response(ask))
 }
 
-/// Writes files into the folder for `server` in `folder`, and returns the options that read it.
-fn with_folder(folder: &Path, server: &Server, files: &[(&str, &str)]) -> Options {
-    let own = folder.join(&server.address);
+/// Writes files into the directory for `server` in `directory`, and returns the options that read
+/// it.
+fn with_directory(directory: &Path, server: &Server, files: &[(&str, &str)]) -> Options {
+    let own = directory.join(&server.address);
     fs::create_dir_all(&own).unwrap();
     for (name, text) in files {
         fs::write(own.join(name), text).unwrap();
     }
-    let folders = vec![PathBuf::from("/no/such/folder"), folder.to_owned()];
-    secure(Tls { folders, ..Tls::default() })
+    let directories = vec![PathBuf::from("/no/such/directory"), directory.to_owned()];
+    secure(Tls { directories, ..Tls::default() })
 }
 
 /// A pair of a certificate and its key, as PEM.
@@ -69,8 +70,8 @@ fn tls_for(client: &Pair) -> (Arc<ServerConfig>, String) {
 fn an_authority_in_a_file_is_trusted() {
     let (tls, certificate) = crate::access::tls();
     let server = serve(tls);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ca.pem");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ca.pem");
     fs::write(&path, certificate).unwrap();
     let (error, text) = refusal(pull(&server, &secure(Tls::default())));
     assert!(matches!(error, Some(Error::Http { .. })), "{text}");
@@ -81,11 +82,11 @@ fn an_authority_in_a_file_is_trusted() {
 }
 
 #[test]
-fn an_authority_in_the_folder_of_the_registry_is_trusted_there_only() {
+fn an_authority_in_the_directory_of_the_registry_is_trusted_there_only() {
     let (tls, certificate) = crate::access::tls();
     let [server, other] = [serve(Arc::clone(&tls)), serve(tls)];
-    let folder = tempfile::tempdir().unwrap();
-    let options = with_folder(folder.path(), &server, &[("ca.crt", &certificate)]);
+    let directory = tempfile::tempdir().unwrap();
+    let options = with_directory(directory.path(), &server, &[("ca.crt", &certificate)]);
     pull(&server, &options).unwrap();
     refusal(pull(&other, &options));
     assert!(other.asks().is_empty());
@@ -97,19 +98,19 @@ fn any_certificate_and_none_is_accepted_on_request_only() {
     let server = serve(crate::access::tls().0);
     pull(&server, &insecure()).unwrap();
     let fixture = Fixture::image();
-    let server = Server::start(move |_, ask| fixture.answer(ask));
+    let server = Server::start(move |_, ask| fixture.response(ask));
     refusal(pull(&server, &secure(Tls::default())));
     assert!(server.asks().is_empty());
     pull(&server, &insecure()).unwrap();
 }
 
 #[test]
-fn a_registry_that_answers_in_plain_text_can_be_used_without_tls() {
+fn a_registry_that_responds_in_plain_text_can_be_used_without_tls() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let name = format!("{}/bundles/etcd:v1", listener.local_addr().unwrap());
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        // If bytes that were sent are left unread, the answer can get lost.
+        // If bytes that were sent are left unread, the response can get lost.
         assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
     });
@@ -125,7 +126,7 @@ fn a_broken_connection_does_not_decide_whether_a_registry_has_tls() {
         if is_broken.swap(false, Ordering::SeqCst) {
             return Answer::none();
         }
-        fixture.answer(ask)
+        fixture.response(ask)
     });
     pull(&server, &secure(Tls { insecure: true, ..Tls::default() })).unwrap();
     assert_eq!(server.asks_for("/v2/").first().unwrap().path, "/v2/");
@@ -135,22 +136,22 @@ fn a_broken_connection_does_not_decide_whether_a_registry_has_tls() {
 fn a_client_certificate_is_presented_only_to_the_registry() {
     let client = pair();
     let (tls, certificate) = tls_for(&client);
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let files =
         [("ca.crt", &*certificate), ("a.cert", &client.certificate), ("a.key", &client.key)];
     let server = serve(Arc::clone(&tls));
-    refusal(pull(&server, &with_folder(folder.path(), &server, &files[..1])));
+    refusal(pull(&server, &with_directory(directory.path(), &server, &files[..1])));
     assert!(server.asks().is_empty());
-    pull(&server, &with_folder(folder.path(), &server, &files)).unwrap();
+    pull(&server, &with_directory(directory.path(), &server, &files)).unwrap();
 
     // It requires the same certificate, and does not get it.
     let storage = serve(Arc::clone(&tls));
     let (address, fixture) = (storage.address.clone(), Fixture::image());
     let server = Server::start_tls(tls, move |_, ask| match ask.path.split_once("/blobs/") {
         Some(_) => Answer::new(307).with("Location", format!("https://{address}{}", ask.path)),
-        None => fixture.answer(ask),
+        None => fixture.response(ask),
     });
-    refusal(pull(&server, &with_folder(folder.path(), &server, &files)));
+    refusal(pull(&server, &with_directory(directory.path(), &server, &files)));
     assert!(!server.asks().is_empty() && storage.asks().is_empty());
 }
 
@@ -163,14 +164,14 @@ fn a_registry_that_issues_its_own_tokens_gets_the_certificate_of_the_client() {
         let challenge = format!(r#"Bearer realm="https://{address}/token",service="x""#);
         match ask.header("authorization") {
             _ if ask.path.starts_with("/token") => Answer::body(r#"{"token":"t"}"#),
-            Some("Bearer t") => fixture.answer(ask),
+            Some("Bearer t") => fixture.response(ask),
             _ => Answer::new(401).with("WWW-Authenticate", challenge),
         }
     });
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let files =
         [("ca.crt", &*certificate), ("a.cert", &client.certificate), ("a.key", &client.key)];
-    pull(&server, &with_folder(folder.path(), &server, &files)).unwrap();
+    pull(&server, &with_directory(directory.path(), &server, &files)).unwrap();
     assert_eq!(server.asks_for("/token").len(), 1);
 }
 
@@ -187,8 +188,8 @@ fn files_that_are_not_certificates_are_named() {
             "a.key does not contain a private key",
         ),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let options = with_folder(folder.path(), &server, files);
+        let directory = tempfile::tempdir().unwrap();
+        let options = with_directory(directory.path(), &server, files);
         let (error, text) = refusal(pull(&server, &options));
         assert!(matches!(error, Some(Error::Tls { .. })), "{text}");
         assert!(text.contains(expected), "{text}");

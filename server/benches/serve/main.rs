@@ -6,8 +6,8 @@
 //!     cargo bench --package unlade-server -- CATALOG [ROUNDS] [SECONDS]
 //! ```
 //!
-//! Relative paths begin at the root of the repository. Without `UNLADE_SERVER`, it measures the program
-//! that Cargo builds for benchmarks.
+//! Relative paths begin at the root of the repository. Without `UNLADE_SERVER`, it measures the
+//! program that Cargo builds for benchmarks.
 //!
 //! The programs run alternately. CPU time and memory are those of the server's process.
 
@@ -27,8 +27,8 @@ use unlade_testbed::{Olm, Settings};
 use crate::client::Client;
 use crate::process::{Sample, Served};
 
-/// The number of bursts of the package server. The system counts CPU time in units of 10 ms, and a burst
-/// takes less.
+/// The number of bursts of the package server. The system counts CPU time in units of 10 ms, and a
+/// burst takes less.
 const N_BURSTS: usize = 50;
 
 /// A program with the arguments of `opm serve`.
@@ -82,18 +82,18 @@ fn main() {
     print(&rounds, &caches.each_ref().map(|cache| size(cache.path())));
 }
 
-/// Builds a cache in a new folder.
+/// Builds a cache in a new directory.
 fn build_cache(program: &Program, catalog: &Path) -> TempDir {
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     let mut command = program.command(catalog);
     // The cache for opm is not read by our program.
     if program.arguments.is_empty() {
         command.arg("--cache-format=unlade");
     }
-    let output = command.arg("--cache-dir").arg(folder.path()).arg("--cache-only").output();
+    let output = command.arg("--cache-dir").arg(directory.path()).arg("--cache-only").output();
     let output = output.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    folder
+    directory
 }
 
 impl Program {

@@ -1,4 +1,4 @@
-//! Hashes a folder as a tar archive, without its owners and times (operator-registry
+//! Hashes a directory as a tar archive, without its owners and times (operator-registry
 //! `pkg/cache/tar.go`). The headers are those of Go's `archive/tar`.
 
 use std::fs::File;
@@ -13,10 +13,10 @@ use walkdir::WalkDir;
 const BLOCK: usize = 512;
 /// The maximum length of a name.
 const NAME: usize = 100;
-/// The maximum length of the folders in front of a name.
+/// The maximum length of the directories in front of a name.
 const PREFIX: usize = 155;
 
-/// Hashes the folder at `root` with everything in it. Links are left out.
+/// Hashes the directory at `root` with everything in it. Links are left out.
 pub(super) fn hash(root: &Path, hash: &mut impl Hasher) -> io::Result<()> {
     let root = root.canonicalize()?;
     for entry in WalkDir::new(&root).sort_by_file_name() {
@@ -73,8 +73,8 @@ fn write_headers(path: &[u8], mode: u32, len: u64, kind: u8, hash: &mut impl Has
     }
     let record = record(path);
     let at = path.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
-    let (folder, name) = path.split_at(at);
-    let extended = to_ascii(&[folder, b"PaxHeaders.0/", name].concat());
+    let (directory, name) = path.split_at(at);
+    let extended = to_ascii(&[directory, b"PaxHeaders.0/", name].concat());
     let extended = extended.get(..NAME).unwrap_or(&extended);
     hash.write(&extended_header(trim_slashes(extended), record.len() as u64));
     hash.write(&record);

@@ -79,9 +79,9 @@ impl Args {
         Self::from_arg_matches(&matches)
     }
 
-    /// Returns the folder of the cache. An empty one means none, as for opm.
+    /// Returns the directory of the cache. An empty one means none, as for opm.
     pub(crate) fn cache_dir(&self) -> Option<&Path> {
-        self.cache_dir.as_deref().filter(|folder| !folder.as_os_str().is_empty())
+        self.cache_dir.as_deref().filter(|directory| !directory.as_os_str().is_empty())
     }
 
     /// Returns the file for the reason for a failure. An empty one means none, as for opm.

@@ -21,9 +21,9 @@ use super::log;
 
 /// The reason why `--cache-only` left no cache.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to write the cache to {folder}: {failure}")]
+#[error("failed to write the cache to {directory}: {failure}")]
 struct NoCache {
-    folder: String,
+    directory: String,
     failure: String,
 }
 
@@ -144,15 +144,15 @@ fn report(cache: &CacheState) {
 
 /// Fails if the caches are not complete: an image is built with them.
 fn write_caches(server: &Server, args: &Args) -> Result<(), Failure> {
-    let Some(folder) = args.cache_dir() else { return Ok(()) };
+    let Some(directory) = args.cache_dir() else { return Ok(()) };
     if let CacheState::Unusable { failure, .. } = server.cache() {
-        let (folder, failure) = (folder.display().to_string(), failure.clone());
-        return Err(NoCache { folder, failure }.into());
+        let (directory, failure) = (directory.display().to_string(), failure.clone());
+        return Err(NoCache { directory, failure }.into());
     }
     if args.cache_format == CacheFormat::Unlade {
         return Ok(());
     }
-    match server.write_opm_cache(&args.catalog, folder) {
+    match server.write_opm_cache(&args.catalog, directory) {
         // This server can serve the catalog. opm can build its own format, which has no such limit.
         Err(error @ OpmCacheError::Name(_)) => tracing::warn!("{error}; opm cannot use this cache"),
         written => written?,

@@ -46,15 +46,15 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) async fn start(files: &[(&str, &str)], change: impl FnOnce(&mut Options)) -> Self {
-        let folder = TempDir::new().unwrap();
+        let directory = TempDir::new().unwrap();
         for (path, text) in files {
-            let path = folder.path().join(path);
+            let path = directory.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
         let mut options = Options::default();
         change(&mut options);
-        Self::start_with(folder.path(), &options).await
+        Self::start_with(directory.path(), &options).await
     }
 
     pub(crate) async fn start_with(catalog: &Path, options: &Options) -> Self {

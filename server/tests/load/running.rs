@@ -26,7 +26,8 @@ use unlade_server::{Options, ServeError, Server};
 /// The time after which a test fails instead of waiting.
 pub(crate) const WAIT: Duration = Duration::from_mins(1);
 
-/// The number of bytes that the server may send before a narrow client reads them, as HTTP/2 defines it.
+/// The number of bytes that the server may send before a narrow client reads them, as HTTP/2
+/// defines it.
 const WINDOW: u32 = 65_535;
 
 /// Waits for the end of a future, and fails if it takes longer than [`WAIT`].
@@ -69,11 +70,11 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) async fn start(catalog: &str, change: impl FnOnce(&mut Options)) -> Self {
-        let folder = TempDir::new().unwrap();
-        fs::write(folder.path().join("catalog.yaml"), catalog).unwrap();
+        let directory = TempDir::new().unwrap();
+        fs::write(directory.path().join("catalog.yaml"), catalog).unwrap();
         let mut options = Options::default();
         change(&mut options);
-        let server = Server::load(folder.path(), &options).unwrap();
+        let server = Server::load(directory.path(), &options).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
@@ -94,7 +95,8 @@ impl Running {
         Client::connect(endpoint.initial_connection_window_size(WINDOW)).await
     }
 
-    /// Connects a client for which the server soon has to wait with each stream that it does not read.
+    /// Connects a client for which the server soon has to wait with each stream that it does not
+    /// read.
     pub(crate) async fn client_with_narrow_streams(&self) -> Client {
         Client::with_narrow_streams(self.address).await
     }
@@ -127,7 +129,8 @@ impl Client {
 
     pub(crate) async fn with_narrow_streams(address: SocketAddr) -> Self {
         let endpoint = endpoint(address).initial_stream_window_size(WINDOW);
-        // Streams that share a small window get frames so small that the client ends the connection.
+        // Streams that share a small window get frames so small that the client ends the
+        // connection.
         Self::connect(endpoint.initial_connection_window_size(256 * WINDOW)).await
     }
 

@@ -30,14 +30,14 @@ struct Corpus(TempDir);
 
 impl Corpus {
     fn unpack() -> Self {
-        let folder = TempDir::new().unwrap();
+        let directory = TempDir::new().unwrap();
         for name in ["crafted.tar.zst", "crafted-golden.tar.zst"] {
             let archives = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/catalogs");
             let file = fs::File::open(archives.join(name)).unwrap();
             let tar = ruzstd::decoding::StreamingDecoder::new(file).unwrap();
-            tar::Archive::new(tar).unpack(folder.path()).unwrap();
+            tar::Archive::new(tar).unpack(directory.path()).unwrap();
         }
-        Self(folder)
+        Self(directory)
     }
 
     /// Calls `compare` with each catalog that opm serves and its answers. It returns the calls with
@@ -64,10 +64,10 @@ impl Corpus {
     }
 }
 
-/// Returns options with a cache in `folder`.
-fn with_cache(folder: &Path) -> Options {
+/// Returns options with a cache in `directory`.
+fn with_cache(directory: &Path) -> Options {
     let mut options = Options::default();
-    options.cache = Some(folder.to_owned());
+    options.cache = Some(directory.to_owned());
     options
 }
 
@@ -96,8 +96,8 @@ async fn every_answer_for_a_crafted_catalog_is_that_of_opm() {
 #[tokio::test]
 async fn every_answer_from_a_cache_is_that_of_opm() {
     let load = async |catalog: &Path, golden: &Value| {
-        let folder = TempDir::new().unwrap();
-        let options = with_cache(folder.path());
+        let directory = TempDir::new().unwrap();
+        let options = with_cache(directory.path());
         let server = Server::load(catalog, &options).unwrap();
         assert!(matches!(server.cache(), CacheState::Written { .. }), "{:?}", server.cache());
         let server = Server::load(catalog, &options).unwrap();
@@ -112,21 +112,21 @@ async fn every_answer_from_a_cache_is_that_of_opm() {
 async fn opm_serves_crafted_catalogs_from_the_caches_that_we_write_for_it() {
     let opm = Opm::find();
     let serve = async |catalog: &Path, golden: &Value| {
-        let folder = TempDir::new().unwrap();
-        let server = Server::load(catalog, &with_cache(folder.path())).unwrap();
-        let written = server.write_opm_cache(catalog, folder.path());
+        let directory = TempDir::new().unwrap();
+        let server = Server::load(catalog, &with_cache(directory.path())).unwrap();
+        let written = server.write_opm_cache(catalog, directory.path());
         match catalog.file_name().and_then(OsStr::to_str).unwrap() {
             // One bundle has a name that is a path; two bundles have the same file.
             "serve-odd-names" | "serve-key-collision" => {
                 assert!(matches!(written, Err(OpmCacheError::Name(_))), "{written:?}");
-                assert!(!folder.path().join("cache").exists());
+                assert!(!directory.path().join("cache").exists());
                 return Vec::new();
             }
             // The format has one file for equal metas.
             "custom-schema-twice" => return Vec::new(),
             _ => written.unwrap(),
         }
-        let mut running = opm.serve(catalog, folder.path());
+        let mut running = opm.serve(catalog, directory.path());
         answer::compare(running.address().await, golden).await
     };
     Corpus::unpack().compare(serve).await;

@@ -1,4 +1,5 @@
-//! A catalog in a folder, and the program that serves it. Waiting for the program has a deadline.
+//! A catalog in a directory, and the program that serves it. Waiting for the program has a
+//! deadline.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -16,7 +17,7 @@ use wait_timeout::ChildExt as _;
 
 use crate::running::WAIT;
 
-/// A folder with a catalog.
+/// A directory with a catalog.
 pub(crate) struct Stage(TempDir);
 
 /// A server, which is stopped when this value is dropped.
@@ -62,10 +63,10 @@ fn wait(child: &mut Child) -> ExitStatus {
 
 impl Stage {
     pub(crate) fn new(catalog: &str) -> Self {
-        let folder = TempDir::new().unwrap();
-        fs::create_dir(folder.path().join("catalog")).unwrap();
-        fs::write(folder.path().join("catalog/catalog.yaml"), catalog).unwrap();
-        Self(folder)
+        let directory = TempDir::new().unwrap();
+        fs::create_dir(directory.path().join("catalog")).unwrap();
+        fs::write(directory.path().join("catalog/catalog.yaml"), catalog).unwrap();
+        Self(directory)
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
@@ -80,9 +81,9 @@ impl Stage {
         run(command.args(arguments))
     }
 
-    pub(crate) fn names(&self, folder: &str) -> Vec<String> {
+    pub(crate) fn names(&self, directory: &str) -> Vec<String> {
         let name = |path: PathBuf| path.file_name().and_then(OsStr::to_str).unwrap().to_owned();
-        let entries = fs::read_dir(self.path(folder)).unwrap();
+        let entries = fs::read_dir(self.path(directory)).unwrap();
         let mut names: Vec<_> = entries.map(|entry| name(entry.unwrap().path())).collect();
         names.sort();
         names

@@ -86,10 +86,10 @@ fn ours() -> Image {
 }
 
 fn weight(image: &Image) -> Weight {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| Reference {
         transport: Transport::OciArchive,
-        path: folder.path().join(name),
+        path: directory.path().join(name),
         select: None,
     };
     let mut plain = image.clone();

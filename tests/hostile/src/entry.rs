@@ -13,10 +13,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use Entry::{
-    Annotations, ApiAnswer, Bundle, Call, Catalog, Certificates, ConfigMap, Diff, DockerArchive,
-    Extract, Filter, Graph, Gzip, ImageLayout, Json, Kubeconfig, Load, Logins, Manifest,
-    OciArchive, Pod, PullSecret, Range, Reference, RegistriesConf, RegistryAnswer, Render, Served,
-    Tar, Template, Yaml,
+    Annotations, ApiResponse, Bundle, Call, Catalog, Certificates, ConfigMap, Credentials, Diff,
+    DockerArchive, Extract, Filter, Graph, Gzip, ImageLayout, Json, Kubeconfig, Load, Manifest,
+    OciArchive, Pod, PullSecret, Range, Reference, RegistriesConf, RegistryResponse, Render,
+    Served, Tar, Template, Yaml,
 };
 
 /// A reader of untrusted bytes. Each has a fuzz target of the same name.
@@ -24,9 +24,9 @@ use Entry::{
 pub enum Entry {
     /// The file annotations.yaml of a bundle.
     Annotations,
-    /// Two answers of an API server to the unpacker, each a line `STATUS [RETRY-AFTER]` and a
+    /// Two responses of an API server to the unpacker, each a line `STATUS [RETRY-AFTER]` and a
     /// body, with [`SEPARATOR`](crate::image::SEPARATOR) between them.
-    ApiAnswer,
+    ApiResponse,
     /// The files of a bundle, with [`SEPARATOR`](crate::image::SEPARATOR) between them:
     /// annotations.yaml, dependencies.yaml, properties.yaml, two manifests.
     Bundle,
@@ -34,10 +34,14 @@ pub enum Entry {
     Call,
     /// A file of a file-based catalog.
     Catalog,
-    /// Certificates of authorities, a certificate of the client and its key, with separators between.
+    /// Certificates of authorities, a certificate of the client and its key, with separators
+    /// between.
     Certificates,
     /// A ConfigMap in JSON: decoded, encoded, decoded again.
     ConfigMap,
+    /// The name of an image, a separator, and a file with credentials or the output of a credential
+    /// helper.
+    Credentials,
     /// Two catalogs to compare, with a separator between them, or one.
     Diff,
     /// A docker archive, or the template of one ([`image`](crate::image)).
@@ -58,9 +62,6 @@ pub enum Entry {
     Kubeconfig,
     /// A ConfigMap in JSON, through the loader.
     Load,
-    /// The name of an image, a separator, and a file with logins or the output of a credential
-    /// helper.
-    Logins,
     /// A manifest that is rendered as a bundle of a catalog.
     Manifest,
     /// An OCI archive, or the template of one.
@@ -76,8 +77,8 @@ pub enum Entry {
     /// The name of an image, a separator, and a registries.conf.
     RegistriesConf,
     /// What a registry sends, with separators between: the headers with its challenges, one on each
-    /// line, the answer of its token server, the range of a blob, and a redirect.
-    RegistryAnswer,
+    /// line, the response of its token server, the range of a blob, and a redirect.
+    RegistryResponse,
     /// A catalog whose metas are rendered.
     Render,
     /// A catalog that is served.
@@ -94,12 +95,13 @@ impl Entry {
     /// All entries, by name.
     pub const ALL: [Self; 31] = [
         Annotations,
-        ApiAnswer,
+        ApiResponse,
         Bundle,
         Call,
         Catalog,
         Certificates,
         ConfigMap,
+        Credentials,
         Diff,
         DockerArchive,
         Extract,
@@ -110,7 +112,6 @@ impl Entry {
         Json,
         Kubeconfig,
         Load,
-        Logins,
         Manifest,
         OciArchive,
         Pod,
@@ -118,7 +119,7 @@ impl Entry {
         Range,
         Reference,
         RegistriesConf,
-        RegistryAnswer,
+        RegistryResponse,
         Render,
         Served,
         Tar,
@@ -130,12 +131,13 @@ impl Entry {
     pub fn name(self) -> &'static str {
         match self {
             Annotations => "annotations",
-            ApiAnswer => "api_answer",
+            ApiResponse => "api_response",
             Bundle => "bundle",
             Call => "call",
             Catalog => "catalog",
             Certificates => "certificates",
             ConfigMap => "config_map",
+            Credentials => "credentials",
             Diff => "diff",
             DockerArchive => "docker_archive",
             Extract => "extract",
@@ -146,7 +148,6 @@ impl Entry {
             Json => "json",
             Kubeconfig => "kubeconfig",
             Load => "load",
-            Logins => "logins",
             Manifest => "manifest",
             OciArchive => "oci_archive",
             Pod => "pod",
@@ -154,7 +155,7 @@ impl Entry {
             Range => "range",
             Reference => "reference",
             RegistriesConf => "registries_conf",
-            RegistryAnswer => "registry_answer",
+            RegistryResponse => "registry_response",
             Render => "render",
             Served => "served",
             Tar => "tar",
@@ -171,12 +172,13 @@ impl Entry {
     pub fn run(self, input: &[u8]) {
         match self {
             Annotations => bundle::annotations(input),
-            ApiAnswer => cluster::api_answer(input),
+            ApiResponse => cluster::api_response(input),
             Bundle => bundle::files(input),
             Call => server::call(input),
             Catalog => catalog::file(input),
             Certificates => registry::certificates(input),
             ConfigMap => bundle::config_map(input),
+            Credentials => registry::credentials(input),
             Diff => catalog::difference(input),
             DockerArchive => image::docker_archive(input),
             Extract => image::extract(input),
@@ -187,7 +189,6 @@ impl Entry {
             Json => text::json(input),
             Kubeconfig => cluster::kubeconfig(input),
             Load => bundle::load(input),
-            Logins => registry::logins(input),
             Manifest => catalog::manifest(input),
             OciArchive => image::oci_archive(input),
             Pod => cluster::pod(input),
@@ -195,7 +196,7 @@ impl Entry {
             Range => name::range(input),
             Reference => name::reference(input),
             RegistriesConf => registry::configuration(input),
-            RegistryAnswer => registry::answer(input),
+            RegistryResponse => registry::response(input),
             Render => catalog::rendered(input),
             Served => server::served(input),
             Tar => image::tar(input),

@@ -1,10 +1,10 @@
 //! Images from templates: documents whose digests and sizes are filled in.
 //!
-//! A mutated image is refused for its first digest, before anything of interest is read. So what
-//! the entry points of images take is a template: `index.json`, the manifest, the configuration
-//! and the layers, with [`SEPARATOR`] between them. `@manifest`, `@config` and `@layer0` in a
-//! document become the `digest` and `size` of what they name, `@diff0` the digest of a layer's
-//! tar, and the headers of plain layers get fitting checksums.
+//! A mutated image is refused for its first digest, before anything of interest is read. So the
+//! entry points for images read a template: `index.json`, the manifest, the configuration and the
+//! layers, with [`SEPARATOR`] between them. `@manifest`, `@config` and `@layer0` in a document are
+//! replaced by the `digest` and the `size` of the part that they name, and `@diff0` by the digest
+//! of the tar of a layer. The headers of plain layers get valid checksums.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +27,7 @@ const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 /// wrong digest.
 const PLAIN: u64 = 1 << 30;
 
-/// The parts of `input`; at least one.
+/// Splits `input` into its parts. It has at least one.
 pub fn parts(input: &[u8]) -> Vec<&[u8]> {
     let mut parts = Vec::new();
     let mut rest = input;
@@ -40,7 +40,7 @@ pub fn parts(input: &[u8]) -> Vec<&[u8]> {
     parts
 }
 
-/// The input that has these parts.
+/// Returns the input with these parts.
 pub fn join(parts: &[&[u8]]) -> Vec<u8> {
     parts.join(SEPARATOR)
 }
@@ -52,11 +52,11 @@ pub const INDEX: &str = r#"{"schemaVersion":2,"manifests":[{"mediaType":"applica
 pub const DOCKER_MANIFEST: &str =
     r#"[{"Config":"config.json","RepoTags":["hello:1"],"Layers":["layer0.tar"]}]"#;
 
-/// The same with two layers.
+/// A `manifest.json` of one image with two layers.
 const DOCKER_MANIFEST_OF_TWO: &str =
     r#"[{"Config":"config.json","RepoTags":["hello:1"],"Layers":["layer0.tar","layer1.tar"]}]"#;
 
-/// A manifest with `n_layers` layers.
+/// Returns a manifest with `n_layers` layers.
 pub fn manifest(n_layers: usize) -> String {
     let layer =
         |n| format!(r#"{{"mediaType":"application/vnd.oci.image.layer.v1.tar",@layer{n}}}"#);
@@ -67,7 +67,7 @@ pub fn manifest(n_layers: usize) -> String {
     )
 }
 
-/// A configuration with `n_layers` layers.
+/// Returns a configuration with `n_layers` layers.
 pub fn config(n_layers: usize) -> String {
     let diffs: Vec<_> = (0..n_layers).map(|n| format!(r#""@diff{n}""#)).collect();
     format!(
@@ -76,7 +76,7 @@ pub fn config(n_layers: usize) -> String {
     )
 }
 
-/// The template of an image with these layers.
+/// Returns the template of an image with these layers.
 pub fn template(layers: &[&[u8]]) -> Vec<u8> {
     let (manifest, config) = (manifest(layers.len()), config(layers.len()));
     let mut parts = vec![INDEX.as_bytes(), manifest.as_bytes(), config.as_bytes()];
@@ -103,7 +103,7 @@ pub fn over_catalog(layer: &[u8]) -> Vec<u8> {
     join(&[DOCKER_MANIFEST_OF_TWO.as_bytes(), b"", config.as_bytes(), &below, layer])
 }
 
-/// The files of the OCI image layout that a template describes.
+/// Returns the files of the OCI image layout that a template describes.
 pub fn layout(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let image = Image::from_template(template);
     let mut files = BTreeMap::new();
@@ -115,7 +115,8 @@ pub fn layout(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// The files of the docker archive that a template describes; its first part is `manifest.json`.
+/// Returns the files of the docker archive that a template describes; its first part is
+/// `manifest.json`.
 pub fn docker(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let image = Image::from_template(template);
     let layers = (0..).zip(image.layers).map(|(n, layer)| (format!("layer{n}.tar"), layer));
@@ -123,7 +124,7 @@ pub fn docker(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
     layers.chain(documents.map(|(name, bytes)| (name.to_owned(), bytes))).collect()
 }
 
-/// A tar file of these files.
+/// Returns a tar file of these files.
 pub fn archive(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
     files.iter().fold(Tape::new(), |tape, (name, bytes)| tape.file(name, bytes)).end()
 }
@@ -161,7 +162,7 @@ impl Image {
     }
 }
 
-/// The gzip stream of `bytes`.
+/// Compresses `bytes` with gzip.
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     // Writing to a vector does not fail.

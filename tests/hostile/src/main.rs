@@ -5,9 +5,9 @@
 //! hostile families                 the families, one on each line
 //! hostile input FAMILY SIZE FILE   writes an input
 //! hostile run ENTRY FILE           reads it, and prints its time and memory
-//! hostile runs FAMILY SIZE FOLDER  writes an input for the real programs, and prints how each
+//! hostile runs FAMILY SIZE DIRECTORY  writes an input for the real programs, and prints how each
 //!                                  of them is run
-//! hostile seeds FOLDER             writes what fuzzing starts from, below FOLDER/ENTRY
+//! hostile seeds DIRECTORY             writes what fuzzing starts from, below DIRECTORY/ENTRY
 //! ```
 
 use std::error::Error;
@@ -52,19 +52,19 @@ fn command(words: &[&str]) -> Result<(), Box<dyn Error>> {
             let cost = Cost::measure(entry.parse()?, &fs::read(file)?);
             writeln!(output, "{:.3} s, {} MiB", cost.cpu.as_secs_f64(), cost.memory >> 20)?;
         }
-        ["runs", family, size, folder] => {
+        ["runs", family, size, directory] => {
             let family = find(family)?;
             let input = family.input(size.parse()?);
-            for run in program::write(family.entry, &input, folder.as_ref())? {
+            for run in program::write(family.entry, &input, directory.as_ref())? {
                 let run = json!({"program": run.program.name(), "arguments": run.arguments});
                 writeln!(output, "{run}")?;
             }
-            let file = Path::new(folder).join("input");
+            let file = Path::new(directory).join("input");
             fs::write(&file, input)?;
             let arguments = ["run".into(), family.entry.to_string(), file.display().to_string()];
             writeln!(output, "{}", json!({"program": "hostile", "arguments": arguments}))?;
         }
-        ["seeds", folder] => seeds(folder.as_ref())?,
+        ["seeds", directory] => seeds(directory.as_ref())?,
         _ => return Err("entries | families | input | run | runs | seeds".into()),
     }
     Ok(())
@@ -74,16 +74,16 @@ fn find(id: &str) -> Result<Family, String> {
     Family::all().find(|family| family.id() == id).ok_or_else(|| format!("no family {id:?}"))
 }
 
-fn seeds(folder: &Path) -> io::Result<()> {
+fn seeds(directory: &Path) -> io::Result<()> {
     for entry in Entry::ALL {
-        fs::create_dir_all(folder.join(entry.name()))?;
+        fs::create_dir_all(directory.join(entry.name()))?;
         for (n, input) in program::ordinary(entry).iter().enumerate() {
-            fs::write(folder.join(entry.name()).join(format!("ordinary-{n}")), input)?;
+            fs::write(directory.join(entry.name()).join(format!("ordinary-{n}")), input)?;
         }
     }
     for family in Family::all() {
         for size in SEEDS {
-            let file = folder.join(family.entry.name()).join(format!("{}-{size}", family.name));
+            let file = directory.join(family.entry.name()).join(format!("{}-{size}", family.name));
             fs::write(file, family.input(size))?;
         }
     }

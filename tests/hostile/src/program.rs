@@ -45,19 +45,19 @@ impl Program {
 
 const ANNOTATIONS: &[u8] = b"annotations: {}\n";
 
-/// Writes `input` into the empty directory `folder` in the form that programs read, and returns the
-/// runs that read it. The list is empty if no program reads such an input from a file.
+/// Writes `input` into the empty directory `directory` in the form that programs read, and returns
+/// the runs that read it. The list is empty if no program reads such an input from a file.
 ///
 /// # Errors
 ///
 /// Returns an error if a file cannot be written.
-pub fn write(entry: Entry, input: &[u8], folder: &Path) -> io::Result<Vec<Run>> {
+pub fn write(entry: Entry, input: &[u8], directory: &Path) -> io::Result<Vec<Run>> {
     match entry {
-        Entry::Annotations => bundle(folder, &[("metadata/annotations.yaml", input)]),
+        Entry::Annotations => bundle(directory, &[("metadata/annotations.yaml", input)]),
         Entry::Yaml | Entry::Json => {
             let files = [("manifests/a.yaml", input), ("metadata/annotations.yaml", ANNOTATIONS)];
-            let mut runs = bundle(folder, &files)?;
-            runs.extend(packed(folder, &[("a.yaml", &gzip(input))])?);
+            let mut runs = bundle(directory, &files)?;
+            runs.extend(packed(directory, &[("a.yaml", &gzip(input))])?);
             Ok(runs)
         }
         Entry::Bundle => {
@@ -68,65 +68,65 @@ pub fn write(entry: Entry, input: &[u8], folder: &Path) -> io::Result<Vec<Run>> 
                 "manifests/csv.yaml",
             ];
             let files: Vec<_> = names.into_iter().zip(parts(input)).collect();
-            let mut runs = bundle(folder, &files)?;
+            let mut runs = bundle(directory, &files)?;
             let values: Vec<_> = files
                 .iter()
                 .map(|(name, bytes)| (name.rsplit('/').next().unwrap_or(name), gzip(bytes)))
                 .collect();
             let values: Vec<_> =
                 values.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
-            runs.extend(packed(folder, &values)?);
+            runs.extend(packed(directory, &values)?);
             Ok(runs)
         }
         Entry::Catalog | Entry::Filter | Entry::Graph | Entry::Render | Entry::Template => {
-            catalog(folder, input, commands(entry))
+            catalog(directory, input, commands(entry))
         }
         Entry::Diff => {
-            let other = folder.join("catalog/other.yaml");
+            let other = directory.join("catalog/other.yaml");
             let changed: Vec<_> =
                 input.iter().map(|it| if *it == b'1' { b'2' } else { *it }).collect();
             write_file(&other, &changed)?;
-            catalog(folder, input, &[&["diff", "-o", "json", &other.display().to_string()]])
+            catalog(directory, input, &[&["diff", "-o", "json", &other.display().to_string()]])
         }
         Entry::Served => {
-            let path = folder.join("catalog.yaml");
+            let path = directory.join("catalog.yaml");
             write_file(&path, input)?;
             let path = path.display().to_string();
             let arguments = vec!["--cache-only".to_owned(), path];
             Ok(vec![Run { program: Program::Server, arguments }])
         }
-        Entry::ConfigMap | Entry::Load => config_map(folder, input),
-        Entry::Gzip => packed(folder, &[("csv.yaml", input)]),
+        Entry::ConfigMap | Entry::Load => config_map(directory, input),
+        Entry::Gzip => packed(directory, &[("csv.yaml", input)]),
         Entry::ImageLayout => {
-            let path = folder.join("layout");
+            let path = directory.join("layout");
             for (name, bytes) in image::layout(input) {
                 write_file(&path.join(name), &bytes)?;
             }
             Ok(vec![unpack(format!("oci:{}", path.display()))])
         }
         Entry::OciArchive => {
-            archive(folder, "oci-archive", input, |it| image::archive(&image::layout(it)))
+            archive(directory, "oci-archive", input, |it| image::archive(&image::layout(it)))
         }
         Entry::DockerArchive => {
-            archive(folder, "docker-archive", input, |it| image::archive(&image::docker(it)))
+            archive(directory, "docker-archive", input, |it| image::archive(&image::docker(it)))
         }
         Entry::Tar => {
             let template = image::over_bundle(input);
-            archive(folder, "docker-archive", &template, |it| image::archive(&image::docker(it)))
+            archive(directory, "docker-archive", &template, |it| image::archive(&image::docker(it)))
         }
-        Entry::ApiAnswer
+        Entry::ApiResponse
         | Entry::Call
         | Entry::Certificates
         | Entry::Extract
         | Entry::Kubeconfig
-        | Entry::Logins
+        | Entry::Credentials
         | Entry::Manifest
         | Entry::Pod
         | Entry::PullSecret
         | Entry::Range
         | Entry::Reference
         | Entry::RegistriesConf
-        | Entry::RegistryAnswer => Ok(Vec::new()),
+        | Entry::RegistryResponse => Ok(Vec::new()),
     }
 }
 
@@ -156,8 +156,8 @@ fn commands(entry: Entry) -> &'static [&'static [&'static str]] {
 }
 
 /// Writes a catalog, and returns these commands of `unlade catalog` for it.
-fn catalog(folder: &Path, input: &[u8], commands: &[&[&str]]) -> io::Result<Vec<Run>> {
-    let path = folder.join("catalog/catalog.yaml");
+fn catalog(directory: &Path, input: &[u8], commands: &[&[&str]]) -> io::Result<Vec<Run>> {
+    let path = directory.join("catalog/catalog.yaml");
     write_file(&path, input)?;
     let path = path.display().to_string();
     let run = |command: &&[&str]| {
@@ -168,8 +168,8 @@ fn catalog(folder: &Path, input: &[u8], commands: &[&[&str]]) -> io::Result<Vec<
     Ok(commands.iter().map(run).collect())
 }
 
-fn bundle(folder: &Path, files: &[(&str, &[u8])]) -> io::Result<Vec<Run>> {
-    let root = folder.join("bundle");
+fn bundle(directory: &Path, files: &[(&str, &[u8])]) -> io::Result<Vec<Run>> {
+    let root = directory.join("bundle");
     fs::create_dir_all(root.join("manifests"))?;
     for (name, bytes) in files {
         write_file(&root.join(name), bytes)?;
@@ -185,8 +185,8 @@ fn unpack(source: String) -> Run {
     Run { program: Program::Unlade, arguments: arguments.into() }
 }
 
-/// The ConfigMap of upstream's with these compressed values.
-fn packed(folder: &Path, values: &[(&str, &[u8])]) -> io::Result<Vec<Run>> {
+/// Returns a ConfigMap of upstream with these compressed values.
+fn packed(directory: &Path, values: &[(&str, &[u8])]) -> io::Result<Vec<Run>> {
     let value = |bytes| json!(STANDARD.encode(STANDARD.encode(bytes)));
     let values: serde_json::Map<_, _> =
         values.iter().map(|(key, bytes)| ((*key).to_owned(), value(bytes))).collect();
@@ -196,11 +196,11 @@ fn packed(folder: &Path, values: &[(&str, &[u8])]) -> io::Result<Vec<Run>> {
         "metadata": {"name": "x", "annotations": {"olm.contentEncoding": "gzip+base64"}},
         "binaryData": values,
     });
-    config_map(folder, object.to_string().as_bytes())
+    config_map(directory, object.to_string().as_bytes())
 }
 
-fn config_map(folder: &Path, json: &[u8]) -> io::Result<Vec<Run>> {
-    let path = folder.join("config-map.json");
+fn config_map(directory: &Path, json: &[u8]) -> io::Result<Vec<Run>> {
+    let path = directory.join("config-map.json");
     write_file(&path, json)?;
     let run = |output: &str| Run {
         program: Program::Unlade,
@@ -210,17 +210,17 @@ fn config_map(folder: &Path, json: &[u8]) -> io::Result<Vec<Run>> {
 }
 
 fn archive(
-    folder: &Path,
+    directory: &Path,
     transport: &str,
     input: &[u8],
     build: fn(&[u8]) -> Vec<u8>,
 ) -> io::Result<Vec<Run>> {
-    let path = folder.join("image.tar");
+    let path = directory.join("image.tar");
     write_file(&path, &image_file(input, build))?;
     Ok(vec![unpack(format!("{transport}:{}", path.display()))])
 }
 
-/// An archive out of a template, or as it is but for the checksums of its headers.
+/// Returns the archive of a template, or an archive with corrected checksums of its headers.
 pub(crate) fn image_file(input: &[u8], build: fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     if input.windows(SEPARATOR.len()).any(|window| window == SEPARATOR) {
         return build(input);
@@ -231,13 +231,13 @@ pub(crate) fn image_file(input: &[u8], build: fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
     }
     fs::write(path, bytes)
 }
 
-/// Inputs of no family that fuzzing starts from: ordinary ones.
+/// Returns ordinary inputs, which belong to no family, for the start of fuzzing.
 pub fn ordinary(entry: Entry) -> Vec<Vec<u8>> {
     let layer = Tape::bundle().end();
     match entry {
@@ -252,17 +252,17 @@ pub fn ordinary(entry: Entry) -> Vec<Vec<u8>> {
         }
         Entry::Extract | Entry::Tar => vec![layer.clone(), gzip(&layer)],
         Entry::Gzip => vec![gzip(b"kind: A\napiVersion: v1\n")],
-        Entry::Logins => {
-            let logins = br#"{"auths":{"registry.example:5000/a":{"auth":"YTpi"}},"credHelpers":{"b.example":"c"},"credsStore":"d"}"#;
+        Entry::Credentials => {
+            let credentials = br#"{"auths":{"registry.example:5000/a":{"auth":"YTpi"}},"credHelpers":{"b.example":"c"},"credsStore":"d"}"#;
             let output = br#"{"ServerURL":"a","Username":"<token>","Secret":"b"}"#;
             let image = b"registry.example:5000/a/b:1";
-            vec![image::join(&[image, logins]), image::join(&[image, output])]
+            vec![image::join(&[image, credentials]), image::join(&[image, output])]
         }
         Entry::RegistriesConf => {
             let rules = b"unqualified-search-registries = [\"a.example\"]\n[[registry]]\nprefix = \"*.example\"\nlocation = \"b.example/c\"\ninsecure = true\n[[registry.mirror]]\nlocation = \"d.example\"\npull-from-mirror = \"tag-only\"\n";
             vec![image::join(&[b"registry.example/a/b:1", rules])]
         }
-        Entry::RegistryAnswer => {
+        Entry::RegistryResponse => {
             let challenges =
                 b"Basic realm=\"a\"\nBearer realm=\"https://a.example/token\",service=\"b\"";
             let token =

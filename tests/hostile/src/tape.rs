@@ -1,11 +1,11 @@
-//! Tar files, as well-formed or as awkward as a family wants them.
+//! Tar files, which can be well-formed or malformed as a family requires.
 
 use std::fmt::Write as _;
 
 const BLOCK: usize = 512;
-/// Where a header has its checksum.
+/// The position of the checksum in a header.
 const CHECKSUM: std::ops::Range<usize> = 148..156;
-/// Where a header has its magic; what stands there tells headers from data.
+/// The position of the magic in a header, which distinguishes headers from data.
 const MAGIC: std::ops::Range<usize> = 257..262;
 
 /// Type flags of entries.
@@ -31,12 +31,12 @@ pub mod flag {
 pub struct Tape(Vec<u8>);
 
 impl Tape {
-    /// An empty tar file.
+    /// Creates an empty tar file.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The layer of a small bundle.
+    /// Creates the layer of a small bundle.
     pub fn bundle() -> Self {
         let annotations =
             "annotations:\n  operators.operatorframework.io.bundle.package.v1: hello\n";
@@ -51,7 +51,7 @@ impl Tape {
         self.entry(flag::FILE, name.as_bytes(), b"", data)
     }
 
-    /// Adds an entry with a header of its own alone: name and target end at 100 bytes.
+    /// Adds an entry with only one header: the name and the target are cut off at 100 bytes.
     #[must_use]
     pub fn entry(mut self, flag: u8, name: &[u8], target: &[u8], data: &[u8]) -> Self {
         let mut header = Vec::with_capacity(BLOCK);
@@ -101,7 +101,7 @@ impl Tape {
         self.entry(flag::PAX, b"pax", b"", text.as_bytes())
     }
 
-    /// The whole file, with the two blocks that end it.
+    /// Returns the whole file, with the two blocks that end it.
     pub fn end(mut self) -> Vec<u8> {
         self.0.resize(self.0.len() + 2 * BLOCK, 0);
         self.0

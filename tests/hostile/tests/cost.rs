@@ -43,7 +43,7 @@ entries! {
     fn cost_of_annotations_grows_with_their_size_only() { Annotations }
     #[test]
     #[ignore = "needs valgrind"]
-    fn cost_of_api_answers_grows_with_their_size_only() { ApiAnswer }
+    fn cost_of_api_responses_grows_with_their_size_only() { ApiResponse }
     #[test]
     #[ignore = "needs valgrind"]
     fn cost_of_bundles_grows_with_their_size_only() { Bundle }
@@ -91,7 +91,7 @@ entries! {
     fn cost_of_loading_grows_with_the_size_only() { Load }
     #[test]
     #[ignore = "needs valgrind"]
-    fn cost_of_logins_grows_with_their_size_only() { Logins }
+    fn cost_of_credentials_grows_with_their_size_only() { Credentials }
     #[test]
     #[ignore = "needs valgrind"]
     fn cost_of_rendering_manifests_grows_with_their_size_only() { Manifest }
@@ -115,7 +115,7 @@ entries! {
     fn cost_of_rules_for_registries_grows_with_their_size_only() { RegistriesConf }
     #[test]
     #[ignore = "needs valgrind"]
-    fn cost_of_answers_of_registries_grows_with_their_size_only() { RegistryAnswer }
+    fn cost_of_registry_responses_grows_with_their_size_only() { RegistryResponse }
     #[test]
     #[ignore = "needs valgrind"]
     fn cost_of_rendering_catalogs_grows_with_their_size_only() { Render }
@@ -145,13 +145,13 @@ fn memory_is_bounded_in_every_family() {
 }
 
 fn assert_linear(entry: Entry) {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut steep = Vec::new();
     for family in Family::all().filter(|it| it.entry == entry && !it.is_bounded()) {
         let mut points = Vec::new();
         for step in 0..SIZES {
             let input = family.input(family.from << step);
-            let Some(n) = instructions(entry, &input, folder.path()) else {
+            let Some(n) = instructions(entry, &input, directory.path()) else {
                 steep.push(format!("{}: {} bytes take too long", family.id(), input.len()));
                 break;
             };
@@ -169,8 +169,8 @@ fn assert_linear(entry: Entry) {
 }
 
 /// Instructions of the program that reads `input`; none if they are far too many.
-fn instructions(entry: Entry, input: &[u8], folder: &Path) -> Option<u64> {
-    let file = folder.join("input");
+fn instructions(entry: Entry, input: &[u8], directory: &Path) -> Option<u64> {
+    let file = directory.join("input");
     fs::write(&file, input).unwrap();
     // Unlimited memory would be as bad as unlimited time.
     let limits = format!("ulimit -t {SECONDS} -v 8000000; exec \"$@\"");
@@ -188,8 +188,8 @@ fn instructions(entry: Entry, input: &[u8], folder: &Path) -> Option<u64> {
     }
 }
 
-/// Returns a copy of the program without its debug information. cachegrind looks up the line of each
-/// instruction in it, which takes a quarter of the time.
+/// Returns a copy of the program without its debug information. cachegrind looks up the line of
+/// each instruction in it, which takes a quarter of the time.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {

@@ -24,7 +24,7 @@ const INTERVALS: [Duration; 2] = [Duration::from_millis(100), Duration::from_sec
 pub struct Namespace<'c> {
     cluster: &'c Cluster,
     name: String,
-    /// Kind and name of cluster-scoped objects that are deleted with this namespace.
+    /// The kinds and names of cluster-scoped objects that are deleted with this namespace.
     cluster_wide: Mutex<Vec<[String; 2]>>,
 }
 
@@ -104,7 +104,7 @@ impl<'c> Namespace<'c> {
     ///
     /// # Panics
     ///
-    /// Panics if the API server does not answer.
+    /// Panics if the API server does not respond.
     pub fn get(&self, object: &str) -> Option<Value> {
         let answer = self.cluster.kubectl().get(&self.name, object);
         answer.unwrap_or_else(|error| panic!("{error}"))
@@ -148,7 +148,8 @@ impl<'c> Namespace<'c> {
                         "{object} does not meet the condition after {deadline:?}; its last state is {last}"
                     );
                 }
-                // What has taken long may take an eighth longer.
+                // The interval grows with the time so far, so the wait takes at most an eighth
+                // longer.
                 _ => thread::sleep((start.elapsed() / 8).clamp(shortest, longest)),
             }
         }
@@ -191,14 +192,15 @@ impl Drop for Namespace<'_> {
         if failed {
             eprintln!("{}", self.dump());
         }
-        // Policies and webhooks go even if the namespace is kept: they could be in others' way.
+        // Policies and webhooks are deleted even if the namespace is kept, because they could
+        // affect other tests.
         let cluster_wide = self.cluster_wide.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut gone = std::mem::take(cluster_wide);
         if !(failed && env::var_os(KEEP).is_some()) {
             gone.push(["namespace".to_owned(), self.name.clone()]);
         }
         for [kind, name] in gone {
-            // Nobody waits for it: the test is over.
+            // Do not wait for the deletion, because the test has ended.
             let delete = ["delete", &kind, &name, "--ignore-not-found", "--wait=false"];
             if let Err(error) = self.cluster.kubectl().run(delete) {
                 eprintln!("{error}");

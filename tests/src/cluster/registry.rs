@@ -5,7 +5,7 @@ use std::path::Path;
 
 use unlade_name::ImageReference;
 use unlade_oci::Source;
-use unlade_registry::{Login, Options, push};
+use unlade_registry::{Auth, Options, push};
 
 use super::CLUSTER;
 
@@ -29,13 +29,11 @@ impl Registry {
     pub(super) fn from_env() -> Self {
         let text = |variable| env::var(variable).ok().filter(|value| !value.is_empty());
         let name = text(NAME).unwrap_or_else(|| panic!("{CLUSTER} needs {NAME}"));
-        let login = text(CREDENTIALS).map_or(Login::Anonymous, |both| {
-            Login::Credentials(
-                both.parse().unwrap_or_else(|error| panic!("{CREDENTIALS}: {error}")),
-            )
+        let auth = text(CREDENTIALS).map_or(Auth::Anonymous, |both| {
+            Auth::Credentials(both.parse().unwrap_or_else(|error| panic!("{CREDENTIALS}: {error}")))
         });
         let plain_http = text(PLAIN_HTTP).is_some_and(|value| value == "1");
-        Self { name, options: Options { plain_http, login, ..Options::default() } }
+        Self { name, options: Options { plain_http, auth, ..Options::default() } }
     }
 
     pub(super) fn name(&self) -> &str {

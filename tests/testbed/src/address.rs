@@ -1,19 +1,20 @@
 //! The addresses of a testbed. Each has a network namespace of its own, so all have the same ones.
 
-/// The registry as nodes, pods and commands inside of the testbed reach it: the fault proxy.
+/// The address of the registry for nodes, pods and commands inside the testbed: the fault proxy.
 pub const REGISTRY: &str = "10.77.0.1:5000";
 
-/// Names of registries that cannot be reached from the nodes: nothing listens, and no such host.
+/// Names of registries that the nodes cannot reach: on the first, nothing listens, and the second
+/// host does not exist.
 pub const UNREACHABLE: [&str; 2] = ["127.0.0.1:9", "unreachable.test"];
 
-/// Where the registry itself listens, behind the fault proxy.
+/// The address at which the registry itself listens, behind the fault proxy.
 pub(crate) const REGISTRY_BEHIND: &str = "127.0.0.1:5001";
 
 /// The only service: `kubernetes.default`. Its address is on `lo`, so it needs no kube-proxy.
 pub(crate) const SERVICE: &str = "10.96.0.1";
 pub(crate) const SERVICE_RANGE: &str = "10.96.0.0/24";
 
-/// The name server of pods, which the kubelet requires. Nothing answers there.
+/// The name server of pods, which the kubelet requires. Nothing responds there.
 pub(crate) const NAME_SERVER: &str = "10.96.0.10";
 
 /// The bridge that nodes and pods share, and its network.
@@ -21,20 +22,20 @@ pub(crate) const BRIDGE: &str = "node0";
 pub(crate) const NETWORK: &str = "10.77.0.0/16";
 pub(crate) const NETWORK_BITS: u8 = 16;
 
-/// Nodes and their pods are numbered in the third byte.
+/// The third byte is the number of the node, for the node and its pods.
 pub(crate) const MOST_NODES: usize = 16;
 
-/// The address of the node with this index, from 0.
+/// Returns the address of the node with this index, which starts at 0.
 pub fn node_address(index: usize) -> String {
     format!("10.77.0.{}", index + 1)
 }
 
-/// The range that the pods of a node get their addresses from.
+/// Returns the range of addresses for the pods of a node.
 pub(crate) fn pod_range(index: usize) -> String {
     format!("10.77.{}.0/24", index + 1)
 }
 
-/// The first and the last address of that range that a pod may get.
+/// Returns the first and the last address of that range that a pod may get.
 pub(crate) fn pod_range_ends(index: usize) -> (String, String) {
     (format!("10.77.{}.2", index + 1), format!("10.77.{}.254", index + 1))
 }

@@ -1,7 +1,7 @@
 //! The control groups of a testbed: the kernel's own list of its processes.
 //!
 //! Every process of a testbed starts in `/unlade-NAME/part`, and the pods of a node are below
-//! `/unlade-NAME/NODE`. So even after a crash at the worst moment the kernel knows them all.
+//! `/unlade-NAME/NODE`. So the kernel knows all of them, even after a crash at any moment.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,10 +13,11 @@ use crate::process::kill_if;
 use crate::wait::wait_for;
 use crate::{Error, file};
 
-/// The group that the parts themselves are in; pods are in others. A leaf, as version 2 requires.
+/// The group of the parts themselves; pods are in other groups. It is a leaf, as version 2
+/// requires.
 const PARTS: &str = "part";
 
-/// One testbed's control groups, in each of the machine's hierarchies.
+/// The control groups of one testbed, in each hierarchy of the machine.
 #[derive(Debug)]
 pub(crate) struct Group {
     name: String,
@@ -25,14 +26,14 @@ pub(crate) struct Group {
 
 #[derive(Debug)]
 struct Hierarchy {
-    folder: PathBuf,
+    directory: PathBuf,
     kind: Kind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Version2,
-    /// Version 1, with the controller that can hold processes still.
+    /// Version 1, with the controller that can freeze processes.
     Freezer,
     Version1,
 }
@@ -47,9 +48,9 @@ impl Group {
 
     pub(crate) fn create(&self, nodes: &[String]) -> Result<(), Error> {
         for hierarchy in &self.hierarchies {
-            let top = hierarchy.folder.join(&self.name);
+            let top = hierarchy.directory.join(&self.name);
             for child in nodes.iter().map(String::as_str).chain([PARTS]) {
-                file::create_folder(&top.join(child))?;
+                file::create_directory(&top.join(child))?;
             }
         }
         Ok(())
@@ -60,16 +61,19 @@ impl Group {
         format!("/{}/{node}", self.name)
     }
 
-    /// The files that a new part writes its process id to.
+    /// Returns the files to which a new part writes its process id.
     pub(crate) fn entrances(&self) -> Vec<PathBuf> {
         // One hierarchy is enough to find processes again. Staying out of the controllers of
         // version 1 leaves the accounting and limits that the caller lives under in force.
         let v2 = self.hierarchies.iter().find(|hierarchy| hierarchy.kind == Kind::Version2);
         let chosen = v2.or(self.hierarchies.first());
-        chosen.iter().map(|h| h.folder.join(&self.name).join(PARTS).join("cgroup.procs")).collect()
+        chosen
+            .iter()
+            .map(|h| h.directory.join(&self.name).join(PARTS).join("cgroup.procs"))
+            .collect()
     }
 
-    /// The ids of all processes in any of the groups.
+    /// Returns the ids of all processes in any of the groups.
     pub(crate) fn processes(&self) -> Result<BTreeSet<i32>, Error> {
         let mut pids = BTreeSet::new();
         for top in self.tops() {
@@ -103,7 +107,7 @@ impl Group {
     /// Removes the groups, which must be empty.
     pub(crate) fn remove(&self) -> Result<(), Error> {
         for top in self.tops() {
-            // A group stays busy for moments after its last process has ended.
+            // A group stays busy for a moment after its last process has ended.
             wait_for("its control groups to be empty", Duration::from_secs(10), || {
                 let mut busy = false;
                 for group in groups_below(&top)?.into_iter().rev() {
@@ -121,7 +125,7 @@ impl Group {
         Ok(())
     }
 
-    /// Whether the process is in one of the groups.
+    /// Checks whether the process is in one of the groups.
     fn holds(&self, pid: i32) -> bool {
         let Ok(text) = fs::read_to_string(format!("/proc/{pid}/cgroup")) else { return false };
         let below = format!("/{}/", self.name);
@@ -139,7 +143,7 @@ impl Group {
                 Kind::Freezer => ("freezer.state", "THAWED"),
                 Kind::Version1 => continue,
             };
-            for group in groups_below(&hierarchy.folder.join(&self.name))? {
+            for group in groups_below(&hierarchy.directory.join(&self.name))? {
                 match fs::write(group.join(name), value) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(Error::file("thaw", &group)(error));
@@ -152,25 +156,25 @@ impl Group {
     }
 
     fn tops(&self) -> impl Iterator<Item = PathBuf> {
-        self.hierarchies.iter().map(|hierarchy| hierarchy.folder.join(&self.name))
+        self.hierarchies.iter().map(|hierarchy| hierarchy.directory.join(&self.name))
     }
 }
 
-/// The hierarchies in the text of `/proc/self/mounts`.
+/// Returns the hierarchies in the text of `/proc/self/mounts`.
 fn hierarchies(mounts: &str) -> Vec<Hierarchy> {
     let mut found = Vec::new();
     for line in mounts.lines() {
         let fields: Vec<&str> = line.split(' ').collect();
-        let [_, folder, kind, options, ..] = fields.as_slice() else { continue };
+        let [_, directory, kind, options, ..] = fields.as_slice() else { continue };
         let kind = match *kind {
             "cgroup2" => Kind::Version2,
             "cgroup" if options.split(',').any(|option| option == "freezer") => Kind::Freezer,
             "cgroup" => Kind::Version1,
             _ => continue,
         };
-        // A path with a space (`\040`) is not a place where control groups get mounted.
-        if !folder.contains('\\') {
-            found.push(Hierarchy { folder: PathBuf::from(folder), kind });
+        // Control groups are never mounted at a path with a space (`\040`).
+        if !directory.contains('\\') {
+            found.push(Hierarchy { directory: PathBuf::from(directory), kind });
         }
     }
     found
@@ -195,7 +199,7 @@ fn groups_below(top: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(groups)
 }
 
-/// Reads a group's file; `None` if the group has gone meanwhile.
+/// Reads a file of a group. Returns `None` if the group no longer exists.
 fn read_group(path: &Path) -> Result<Option<String>, Error> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -221,6 +225,6 @@ mod tests {
         let found = hierarchies(mounts);
         let kinds: Vec<Kind> = found.iter().map(|hierarchy| hierarchy.kind).collect();
         assert_eq!(kinds, [Kind::Freezer, Kind::Version1, Kind::Version2]);
-        assert_eq!(found[2].folder.to_str(), Some("/sys/fs/cgroup/unified"));
+        assert_eq!(found[2].directory.to_str(), Some("/sys/fs/cgroup/unified"));
     }
 }

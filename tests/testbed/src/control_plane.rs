@@ -23,14 +23,14 @@ struct Client {
 impl Plan<'_> {
     /// Starts etcd and the API server.
     pub(crate) fn start_api(&self) -> Result<(), Error> {
-        let folder = self.place.control_plane();
-        file::create_folder(&folder)?;
+        let directory = self.place.control_plane();
+        file::create_directory(&directory)?;
         self.start_etcd()?;
-        let key = folder.join("service-account.key");
+        let key = directory.join("service-account.key");
         let mut openssl = Command::new("openssl");
         openssl.args(["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]);
         run(openssl.arg("-out").arg(&key))?;
-        let public_key = folder.join("service-account.pub");
+        let public_key = directory.join("service-account.pub");
         let mut openssl = Command::new("openssl");
         run(openssl.args(["pkey", "-pubout", "-in"]).arg(&key).arg("-out").arg(&public_key))?;
         let mut tokens = String::new();
@@ -41,7 +41,7 @@ impl Plan<'_> {
             let _ = writeln!(tokens, "{token},{user},{user},\"{groups}\"");
             file::write(&file.with_added_extension("token"), token.as_bytes())?;
         }
-        file::write(&folder.join("tokens.csv"), tokens.as_bytes())?;
+        file::write(&directory.join("tokens.csv"), tokens.as_bytes())?;
         self.start_part(
             Part::ApiServer,
             &self.programs.kubernetes("kube-apiserver"),
@@ -50,9 +50,9 @@ impl Plan<'_> {
                 "--allow-privileged=true".into(),
                 "--authorization-mode=Node,RBAC".into(),
                 "--bind-address=0.0.0.0".into(),
-                format!("--cert-dir={}", folder.display()),
+                format!("--cert-dir={}", directory.display()),
                 "--enable-admission-plugins=NodeRestriction".into(),
-                // The service's address is on `lo` of the namespace: nobody has to route to
+                // The address of the service is on `lo` of the namespace, so nobody has to route to
                 // endpoints.
                 "--endpoint-reconciler-type=none".into(),
                 format!("--etcd-servers={ETCD}"),
@@ -64,17 +64,17 @@ impl Plan<'_> {
                 format!("--service-account-signing-key-file={}", key.display()),
                 "--service-account-issuer=https://kubernetes.default.svc".into(),
                 format!("--service-cluster-ip-range={SERVICE_RANGE}"),
-                format!("--token-auth-file={}", folder.join("tokens.csv").display()),
+                format!("--token-auth-file={}", directory.join("tokens.csv").display()),
             ],
         )
     }
 
-    /// Waits for the API server's certificate, which it makes itself, and writes all kubeconfigs.
+    /// Waits for the certificate that the API server creates, and writes all kubeconfigs.
     pub(crate) fn write_kubeconfigs(&self) -> Result<(), Error> {
         let path = self.certificate();
         let certificate = wait_for("the API server's certificate", Duration::from_mins(1), || {
             self.place.check_alive(Part::ApiServer)?;
-            // It is written in one go, but not by renaming.
+            // The API server writes it with one call, but does not rename it into place.
             let text = file::read(&path)?;
             Ok(text.filter(|text| text.trim_end().ends_with("-----END CERTIFICATE-----")))
         })?;
@@ -87,17 +87,17 @@ impl Plan<'_> {
 
     /// Starts the controllers and the scheduler.
     pub(crate) fn start_controllers(&self) -> Result<(), Error> {
-        let folder = self.place.control_plane();
-        let kubeconfig = |name: &str| format!("--kubeconfig={}", folder.join(name).display());
-        let key = folder.join("service-account.key");
+        let directory = self.place.control_plane();
+        let kubeconfig = |name: &str| format!("--kubeconfig={}", directory.join(name).display());
+        let key = directory.join("service-account.key");
         self.start_part(
             Part::ControllerManager,
             &self.programs.kubernetes("kube-controller-manager"),
             &[
                 kubeconfig("kube-controller-manager.kubeconfig"),
                 "--bind-address=127.0.0.1".into(),
-                format!("--cert-dir={}", folder.join("kube-controller-manager").display()),
-                // With the usual 20 the default service account comes seconds after all the rest.
+                format!("--cert-dir={}", directory.join("kube-controller-manager").display()),
+                // With the default of 20, the default service account appears several seconds late.
                 "--kube-api-qps=500".into(),
                 "--kube-api-burst=500".into(),
                 "--leader-elect=false".into(),
@@ -113,7 +113,7 @@ impl Plan<'_> {
             &[
                 kubeconfig("kube-scheduler.kubeconfig"),
                 "--bind-address=127.0.0.1".into(),
-                format!("--cert-dir={}", folder.join("kube-scheduler").display()),
+                format!("--cert-dir={}", directory.join("kube-scheduler").display()),
                 "--leader-elect=false".into(),
                 "--profiling=false".into(),
             ],
@@ -140,10 +140,10 @@ impl Plan<'_> {
     }
 
     fn clients(&self) -> Vec<Client> {
-        let folder = self.place.control_plane();
+        let directory = self.place.control_plane();
         let central = |name: &str| Client {
             user: format!("system:{name}"),
-            file: folder.join(format!("{name}.kubeconfig")),
+            file: directory.join(format!("{name}.kubeconfig")),
             groups: "",
         };
         let admin = Client {
@@ -158,12 +158,13 @@ impl Plan<'_> {
         };
         let mut clients =
             vec![admin, central("kube-controller-manager"), central("kube-scheduler")];
-        // Tokens are read once, at the server's start: nodes that join later have theirs already.
+        // The server reads the tokens once, at its start, so nodes that join later already have
+        // one.
         clients.extend((0..MOST_NODES).map(node));
         clients
     }
 
-    /// The API server's own serving certificate, signed by itself: also what clients trust.
+    /// Returns the self-signed serving certificate of the API server, which clients trust.
     fn certificate(&self) -> PathBuf {
         self.place.control_plane().join("apiserver.crt")
     }

@@ -34,12 +34,12 @@ pub enum Error {
         /// What differs.
         what: &'static str,
     },
-    /// An operation on a file or folder failed.
+    /// An operation on a file or directory failed.
     #[error("failed to {action} {}", path.display())]
     File {
         /// The operation, such as `read`.
         action: &'static str,
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// The cause.
         #[source]

@@ -21,11 +21,11 @@ use crate::{Error, Part, State, Testbed, node};
 
 pub use policy::ImitatedEgress;
 
-/// The port at which a kubelet says that it is well, by default.
+/// The default port of the health endpoint of a kubelet.
 const HEALTHZ: u16 = 10248;
 
 impl Testbed {
-    /// Kills a part at once, as a crash would. `false` if it had ended.
+    /// Kills a part at once, as a crash would. Returns `false` if it had already ended.
     ///
     /// # Errors
     ///
@@ -55,8 +55,8 @@ impl Testbed {
         self.start(part)
     }
 
-    /// Holds a part still: connections to it stay open and nothing is answered. `false` if it had
-    /// ended.
+    /// Pauses a part: connections to it stay open, and it sends no response. Returns `false` if it
+    /// had already ended.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Testbed {
         self.kill(Part::Containerd(index)).map(drop)
     }
 
-    /// Brings a lost node back, and waits until its kubelet answers.
+    /// Brings a lost node back, and waits until its kubelet responds.
     ///
     /// # Errors
     ///
@@ -106,23 +106,24 @@ impl Testbed {
         self.start(Part::Containerd(index))?;
         let address = (node_address(index), HEALTHZ);
         wait_for(&Part::Kubelet(index).to_string(), Duration::from_mins(1), || {
-            // One that is faster than its runtime ends, and is started again, as systemd does it.
+            // A kubelet that starts before its runtime ends, and is started again, as by systemd.
             self.start(Part::Kubelet(index))?;
             self.within(|| Ok(TcpStream::connect(&address).is_ok().then_some(())))
         })
     }
 
-    /// Drops what the pods of a node send to the API server. The node itself still reaches it.
+    /// Drops the packets that the pods of a node send to the API server. The node itself can still
+    /// reach it.
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with the words of iptables.
+    /// [`Error::Ended`] with the message of iptables.
     pub fn cut_off_pods(&self, index: usize) -> Result<(), Error> {
         self.reconnect_pods(index)?;
         self.filter("--insert", index)
     }
 
-    /// Ends [`Testbed::cut_off_pods`]. That they are not cut off is fine.
+    /// Ends [`Testbed::cut_off_pods`]. Does nothing if the pods are not cut off.
     ///
     /// # Errors
     ///
@@ -143,7 +144,7 @@ impl Testbed {
     /// Runs iptables in the testbed's network.
     fn iptables(&self, arguments: &[&str]) -> Result<(), Error> {
         self.within(|| {
-            // -legacy where there are two: the other needs nftables in the kernel.
+            // If two variants exist, use -legacy: the other one needs nftables in the kernel.
             let legacy = std::path::Path::new("/usr/sbin/iptables-legacy");
             let mut command =
                 if legacy.exists() { Command::new(legacy) } else { Command::new("iptables") };
@@ -152,7 +153,7 @@ impl Testbed {
     }
 }
 
-/// A quota that leaves no room for what it names, such as `pods` or `count/jobs.batch`.
+/// Returns a quota of zero for a resource such as `pods` or `count/jobs.batch`.
 pub fn quota(namespace: &str, resources: &[&str]) -> Value {
     let hard: Value =
         resources.iter().map(|resource| ((*resource).to_owned(), json!("0"))).collect();
@@ -164,7 +165,7 @@ pub fn quota(namespace: &str, resources: &[&str]) -> Value {
     })
 }
 
-/// The namespace with the strictest Pod Security level in force.
+/// Returns the namespace with the strictest level of Pod Security.
 pub fn restricted(namespace: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -176,8 +177,9 @@ pub fn restricted(namespace: &str) -> Value {
     })
 }
 
-/// Objects that deny changes to a resource in a namespace, such as `""`, `configmaps` or `batch`,
-/// `jobs`, with this message. They are cluster-wide ones with the namespace's name in theirs.
+/// Returns objects that deny changes to a resource in a namespace with this message. A resource is
+/// a group and a name, such as `""`, `configmaps` or `batch`, `jobs`. The objects are
+/// cluster-scoped, and their names contain the name of the namespace.
 pub fn denying_policy(namespace: &str, group: &str, resource: &str, message: &str) -> [Value; 2] {
     let name = format!("deny-{resource}.{namespace}.unlade.test");
     admission::denying(&name, &rule(group, resource), message, &only(namespace))
@@ -195,15 +197,15 @@ pub fn mutating_policy(
     admission::mutating(&name, &rule(group, resource), expression, Some(&only(namespace)))
 }
 
-/// A webhook for a resource in a namespace whose server is down, so that the API server refuses
-/// every change of it.
+/// Returns a webhook for a resource in a namespace whose server is down, so that the API server
+/// refuses every change of the resource.
 pub fn dead_webhook(namespace: &str, group: &str, resource: &str) -> Value {
-    // Port 9 discards; nothing listens there.
+    // Nothing listens on port 9 (discard).
     webhook("dead", namespace, group, resource, &json!({"url": "https://127.0.0.1:9/"}))
 }
 
-/// A webhook that is asked whether a resource in a namespace may be changed. `client` is its
-/// `clientConfig`, `kind` the beginning of its name.
+/// Returns a webhook that decides whether a resource in a namespace may be changed. `client` is its
+/// `clientConfig`, and `kind` is the beginning of its name.
 pub fn webhook(kind: &str, namespace: &str, group: &str, resource: &str, client: &Value) -> Value {
     let name = format!("{kind}-{resource}.{namespace}.unlade.test");
     json!({
@@ -222,7 +224,7 @@ pub fn webhook(kind: &str, namespace: &str, group: &str, resource: &str, client:
     })
 }
 
-/// The toleration-free way onto one node: for `spec.nodeSelector` of a pod.
+/// Returns the `spec.nodeSelector` for a pod on one node.
 pub fn on_node(index: usize) -> Value {
     json!({"kubernetes.io/hostname": node::name(index)})
 }

@@ -53,17 +53,17 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
     Ok(Some(text))
 }
 
-pub(crate) fn create_folder(path: &Path) -> Result<(), Error> {
+pub(crate) fn create_directory(path: &Path) -> Result<(), Error> {
     fs::create_dir_all(path).map_err(Error::file("create", path))
 }
 
-/// Copies the YAML files of a folder into a new one.
+/// Copies the YAML files of a directory into a new one.
 pub(crate) fn copy_yaml(from: &Path, to: &Path) -> Result<(), Error> {
-    create_folder(to)?;
+    create_directory(to)?;
     for entry in fs::read_dir(from).map_err(Error::file("read", from))?.flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|extension| extension == "yaml") {
-            // The mode is not copied, because the folder of a module is not writable.
+            // The mode is not copied, because the directory of a module is not writable.
             let bytes = fs::read(&path).map_err(Error::file("read", &path))?;
             let copy = to.join(entry.file_name());
             fs::write(&copy, bytes).map_err(Error::file("write", &copy))?;
@@ -105,13 +105,13 @@ mod tests {
 
     #[test]
     fn a_file_over_the_limit_is_refused_not_cut() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         let bytes = usize::try_from(MOST_BYTES).unwrap();
         std::fs::write(&path, "x".repeat(bytes)).unwrap();
         assert_eq!(read(&path).unwrap().unwrap().len(), bytes);
         std::fs::write(&path, "x".repeat(bytes + 1)).unwrap();
         assert!(read(&path).is_err());
-        assert!(read(&folder.path().join("none")).unwrap().is_none());
+        assert!(read(&directory.path().join("none")).unwrap().is_none());
     }
 }

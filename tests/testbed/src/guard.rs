@@ -18,9 +18,9 @@ struct Watch {
     name: String,
     state: PathBuf,
     cache: PathBuf,
-    /// The process whose end it waits for.
+    /// The process for whose end the guard waits.
     process: Process,
-    /// Files to write the process id to.
+    /// The files to which the guard writes its process id.
     control_groups: Vec<PathBuf>,
 }
 

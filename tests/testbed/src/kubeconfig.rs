@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::address::SERVICE;
 use crate::{Error, file};
 
-/// Writes a kubeconfig. It is JSON, which every reader of kubeconfigs takes, being YAML.
+/// Writes a kubeconfig as JSON, which every YAML parser can read.
 pub(crate) fn write(path: &Path, name: &str, certificate: &str, token: &str) -> Result<(), Error> {
     let cluster = json!({
         "server": format!("https://{SERVICE}:443"),

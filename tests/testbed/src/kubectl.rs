@@ -12,13 +12,13 @@ use crate::network::Network;
 use crate::place::Place;
 use crate::program::{Programs, name_of, stdout_of};
 
-/// A kubectl and its cluster.
+/// A kubectl for one cluster.
 #[derive(Debug)]
 pub struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
     network: Option<Network>,
-    /// The folder of its discovery cache; `None` for the user's own cache.
+    /// The directory of its discovery cache; `None` for the user's own cache.
     cache: Option<PathBuf>,
 }
 
@@ -82,11 +82,11 @@ impl Kubectl {
         self.run_with(args, object.to_string().as_bytes()).map(drop)
     }
 
-    /// Reads an object such as `job/unpack`, in a namespace; `None` if it does not exist.
+    /// Reads an object such as `job/unpack` in a namespace. Returns `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] if it cannot be read, [`Error::Content`] if the answer is not JSON.
+    /// [`Error::Ended`] if it cannot be read, [`Error::Content`] if the output is not JSON.
     pub fn get(&self, namespace: &str, object: &str) -> Result<Option<Value>, Error> {
         let output = ["--ignore-not-found", "--output=json"];
         let text = self.run(["--namespace", namespace, "get", object].into_iter().chain(output))?;

@@ -30,8 +30,8 @@ pub const ARGUMENT: &str = "testbed-helper";
 ///
 /// # Errors
 ///
-/// What kept the part from being started, the proxy from listening, or a guarded testbed from
-/// being taken down.
+/// Returns the error that prevented the part from starting, the proxy from listening, or a guarded
+/// testbed from being removed.
 pub fn main(args: &[String]) -> Result<(), Error> {
     match args {
         [action, launch] if action == "launch" => match become_part(Path::new(launch))? {},
@@ -48,18 +48,18 @@ pub fn main(args: &[String]) -> Result<(), Error> {
 pub(crate) struct Launch {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,
-    /// The whole environment: nothing of the caller's leaks into the parts.
+    /// The whole environment. The part does not inherit that of the caller.
     pub(crate) environment: Vec<(String, String)>,
-    /// Files to write the process id to.
+    /// The files to which the part writes its process id.
     pub(crate) control_groups: Vec<PathBuf>,
     pub(crate) network: PathBuf,
-    /// Where the process writes down which one it is.
+    /// The file in which the process records its identity.
     pub(crate) process: PathBuf,
     /// The record of the process whose mount namespace to share.
     pub(crate) mounts_of: Option<PathBuf>,
 }
 
-/// Starts a part as its launch file says, and waits for the record of its process.
+/// Starts a part according to its launch file, and waits for the record of its process.
 pub(crate) fn start(place: &Place, part: Part) -> Result<(), Error> {
     let path = place.log_of(part);
     let log = OpenOptions::new().create(true).append(true).open(&path);
@@ -89,17 +89,17 @@ pub(crate) fn start(place: &Place, part: Part) -> Result<(), Error> {
     })
 }
 
-/// Writes down that the calling process is the part, and becomes it.
+/// Records that the calling process is the part, and executes the program of the part.
 fn become_part(launch: &Path) -> Result<Infallible, Error> {
     let path = launch;
     let Some(launch) = file::read_json::<Launch>(path)? else {
         return Err(Error::file("read", path)(io::ErrorKind::NotFound.into()));
     };
-    // The group comes first: from here on `down` finds this process whatever happens.
+    // Enter the group first, so that `down` finds this process whatever happens afterwards.
     for procs in &launch.control_groups {
         fs::write(procs, std::process::id().to_string()).map_err(Error::file("enter", procs))?;
     }
-    // Away from the terminal, whose Ctrl-C is not meant for the testbed.
+    // Detach from the terminal, so that Ctrl-C does not reach the testbed.
     match rustix::process::setsid() {
         Ok(_) | Err(rustix::io::Errno::PERM) => {}
         Err(error) => return Err(Error::kernel("leave the terminal")(error)),

@@ -2,7 +2,7 @@
 //!
 //! kube-apiserver, etcd, controller manager, scheduler, one or more nodes (kubelet, containerd,
 //! runc) and an image registry run as plain processes in a network namespace of their own, with
-//! all their state in one folder. Go modules pinned in `parts/` and Debian packages supply the
+//! all their state in one directory. Go modules pinned in `parts/` and Debian packages supply the
 //! programs; they are built once into a cache outside of `target`.
 //!
 //! It is safe to kill it at any point: a [`launcher`] starts every process. It first enters the

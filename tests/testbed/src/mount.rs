@@ -1,4 +1,4 @@
-//! What is mounted below a folder.
+//! What is mounted below a directory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,17 +8,18 @@ use rustix::mount::{UnmountFlags, unmount};
 
 use crate::{Error, file};
 
-/// Unmounts everything below a folder in the caller's mount namespace.
+/// Unmounts everything below a directory in the caller's mount namespace.
 ///
-/// Called before the folder is deleted: deleting through a mount would delete what is mounted.
-pub(crate) fn unmount_below(folder: &Path) -> Result<(), Error> {
-    let mounts = mounts_below(folder)?;
-    // The latest first, as mounts may lie on mounts.
+/// Call this before the directory is deleted: otherwise, the deletion would also delete the mounted
+/// files.
+pub(crate) fn unmount_below(directory: &Path) -> Result<(), Error> {
+    let mounts = mounts_below(directory)?;
+    // Start with the latest one, because a mount may be on top of another.
     for path in mounts.iter().rev() {
         unmount(path.as_path(), UnmountFlags::DETACH)
             .map_err(Error::kernel(format!("unmount {}", path.display())))?;
     }
-    match mounts_below(folder)?.first() {
+    match mounts_below(directory)?.first() {
         None => Ok(()),
         Some(left) => Err(Error::Kernel {
             action: format!("unmount {}", left.display()),
@@ -27,15 +28,15 @@ pub(crate) fn unmount_below(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// The mount points of all mount namespaces.
+/// Returns the mount points of all mount namespaces.
 ///
-/// A folder on which something is mounted in another namespace can be removed in this one, and the
-/// mount there is removed with it (`detach_mounts` in the kernel's `fs/namespace.c`).
+/// A directory on which something is mounted in another namespace can be removed in this one, and
+/// the mount there is removed with it (`detach_mounts` in the kernel's `fs/namespace.c`).
 pub(crate) fn mounts_everywhere() -> Result<BTreeSet<PathBuf>, Error> {
     let proc = Path::new("/proc");
     let mut points = BTreeSet::new();
     for process in fs::read_dir(proc).map_err(Error::file("read", proc))?.flatten() {
-        // Processes end meanwhile, and what is in /proc beside them has no such file.
+        // Processes can end in the meantime, and other entries of /proc have no such file.
         if let Ok(Some(text)) = file::read(&process.path().join("mountinfo")) {
             points.extend(mount_points(&text));
         }
@@ -43,18 +44,19 @@ pub(crate) fn mounts_everywhere() -> Result<BTreeSet<PathBuf>, Error> {
     Ok(points)
 }
 
-fn mounts_below(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+fn mounts_below(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let text = file::read(Path::new("/proc/self/mountinfo"))?.unwrap_or_default();
-    Ok(mount_points(&text).filter(|path| path.starts_with(folder)).collect())
+    Ok(mount_points(&text).filter(|path| path.starts_with(directory)).collect())
 }
 
-/// The mount points in the text of `/proc/self/mountinfo`, in the order they were mounted.
+/// Returns the mount points in the text of `/proc/self/mountinfo`, in the order in which they were
+/// mounted.
 fn mount_points(mountinfo: &str) -> impl Iterator<Item = PathBuf> {
     let field = |line: &str| line.split(' ').nth(4).map(unescape);
     mountinfo.lines().filter_map(field).map(PathBuf::from)
 }
 
-/// Undoes the kernel's octal escapes of blanks and backslashes.
+/// Decodes the octal escapes with which the kernel writes spaces and backslashes.
 fn unescape(field: &str) -> String {
     let pairs = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     pairs.iter().fold(field.to_owned(), |text, (from, to)| text.replace(from, to))

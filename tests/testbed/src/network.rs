@@ -1,7 +1,7 @@
 //! The network namespace of a testbed.
 //!
-//! It is entered by a system call, never by `ip netns exec`: that mounts a fresh `/sys`, which
-//! hides the control groups from the kubelet.
+//! Processes enter it with a system call, and never with `ip netns exec`, which mounts a new `/sys`
+//! that hides the control groups from the kubelet.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -27,12 +27,12 @@ impl Network {
         Self { path }
     }
 
-    /// Whether it is there. After a reboot only an empty file is.
+    /// Checks whether the namespace exists. After a reboot, only an empty file exists.
     pub(crate) fn exists(&self) -> bool {
         self.within(|| Ok(())).is_ok()
     }
 
-    /// Makes it with the addresses of so many nodes.
+    /// Creates the namespace with the addresses of this number of nodes.
     pub(crate) fn create(&self, n_nodes: usize) -> Result<(), Error> {
         file::write(&self.path, b"")?;
         let mut unshare = Command::new("unshare");
@@ -44,7 +44,7 @@ impl Network {
         for index in 0..n_nodes {
             self.add_node(index)?;
         }
-        // The kubelet and the API server look for a default route; it leads nowhere.
+        // The kubelet and the API server require a default route, which leads nowhere.
         self.ip(&["route", "add", "default", "dev", BRIDGE])?;
         self.within(|| {
             let forward = Path::new("/proc/sys/net/ipv4/ip_forward");
@@ -52,20 +52,20 @@ impl Network {
         })
     }
 
-    /// Gives the bridge the address of one more node.
+    /// Adds the address of another node to the bridge.
     pub(crate) fn add_node(&self, index: usize) -> Result<(), Error> {
         let address = format!("{}/{NETWORK_BITS}", node_address(index));
         self.ip(&["address", "add", &address, "dev", BRIDGE])
     }
 
-    /// Moves the calling thread, and what it starts from then on, into the namespace.
+    /// Moves the calling thread, and whatever it starts afterwards, into the namespace.
     pub(crate) fn enter(&self) -> Result<(), Error> {
         let file = fs::File::open(&self.path).map_err(Error::file("open", &self.path))?;
         move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(Error::kernel(format!("enter the network at {}", self.path.display())))
     }
 
-    /// Runs something in the namespace while the caller stays where it is.
+    /// Runs a function in the namespace, in another thread, so that the caller does not enter it.
     pub(crate) fn within<T: Send>(
         &self,
         action: impl FnOnce() -> Result<T, Error> + Send,
@@ -81,9 +81,8 @@ impl Network {
     }
 }
 
-/// Runs something in the network that this process was started in, even if the calling thread has
-/// entered another since. The network of a testbed has no way out, so whatever is fetched has to
-/// come from here.
+/// Runs a function in the network in which this process was started, even if the calling thread has
+/// entered another one. Downloads need this, because the network of a testbed has no way out.
 pub(crate) fn outside<T>(action: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     // The main thread of a process does not enter a testbed: `enter` moves the calling thread only.
     let process = std::process::id();
@@ -101,11 +100,13 @@ pub(crate) fn outside<T>(action: impl FnOnce() -> Result<T, Error>) -> Result<T,
     outcome
 }
 
-/// Moves the calling process, which must have one thread, into another's mount namespace.
+/// Moves the calling process, which must have one thread, into the mount namespace of another
+/// process.
 pub(crate) fn enter_mounts_of(process: &Process) -> Result<(), Error> {
     let path = PathBuf::from(format!("/proc/{}/ns/mnt", process.pid));
     let file = fs::File::open(&path).map_err(Error::file("open", &path))?;
-    // Checked after the file is open: what is open is then the namespace of that very process.
+    // Check the process after opening the file: then the file is certainly the namespace of this
+    // process.
     if !process.is_alive() {
         return Err(Error::Kernel {
             action: format!("enter the mount namespace of process {}", process.pid),

@@ -21,40 +21,40 @@ use crate::testbed::Plan;
 use crate::wait::wait_for;
 use crate::{Error, Part, file};
 
-/// What pods' namespaces are held by; made here, never pulled.
+/// The pause image, which holds the namespaces of pods. It is built here, and never pulled.
 const PAUSE_IMAGE: &str = "unlade.test/pause:1";
 
-/// Folders that kubelet, containerd, its shims and the network plugins use whatever their
-/// settings say. Each node has its own over them, in its mount namespace.
+/// Directories that kubelet, containerd, its shims and the network plugins use whatever their
+/// settings are. Each node has its own directories, mounted over them in its mount namespace.
 const FIXED: [&str; 5] =
     ["/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/var/log/containers", "/var/log/pods"];
 
-/// Says which name servers the machine has.
+/// The file with the name servers of the machine.
 const RESOLVER: &str = "/etc/resolv.conf";
 
-/// A name server that does not exist, so that a lookup of an unknown host fails at once. The
-/// machine's own, which cannot be reached from the network namespace, would be waited for, a minute
-/// for each pull.
+/// A name server that does not exist, so that a lookup of an unknown host fails at once. The name
+/// server of the machine cannot be reached from the network namespace, so each pull would wait for
+/// it for a minute.
 const NO_RESOLVER: &[u8] = b"nameserver 127.0.0.1\noptions attempts:1 timeout:1\n";
 
-/// What is special about a node.
+/// The settings of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Another architecture for it to claim, such as `arm64`: just its `kubernetes.io/arch` label.
-    /// Its programs and containers run on the machine's.
+    /// Another architecture that it claims in its label `kubernetes.io/arch`, such as `arm64`. Its
+    /// programs and containers have the architecture of the machine.
     pub architecture: Option<String>,
-    /// Labels beside those that the kubelet sets.
+    /// Labels in addition to those that the kubelet sets.
     pub labels: BTreeMap<String, String>,
     /// Taints from the start, as `key=value:Effect`.
     pub taints: Vec<String>,
-    /// Feature gates that its kubelet has on, beside those that are on by default.
+    /// Feature gates to enable in its kubelet, in addition to those that are on by default.
     pub features: Vec<String>,
 }
 
 impl Node {
-    /// One whose kubelet reports the digests of image volumes (`ImageVolumeWithDigest`, which is
-    /// off by default). It has the label [`VOLUME_DIGESTS`].
+    /// Returns a node whose kubelet reports the digests of image volumes (`ImageVolumeWithDigest`,
+    /// which is off by default). It has the label [`VOLUME_DIGESTS`].
     #[must_use]
     pub fn with_volume_digests(mut self) -> Self {
         self.features.push(VOLUME_DIGEST_GATE.to_owned());
@@ -67,37 +67,37 @@ impl Node {
 pub const VOLUME_DIGESTS: &str = "unlade.test/volume-digests";
 
 /// The feature gate by which kubelets report the digests of image volumes. The API server of a
-/// testbed has it on, or it would drop what they report.
+/// testbed enables it too, because it would otherwise drop what they report.
 pub(crate) const VOLUME_DIGEST_GATE: &str = "ImageVolumeWithDigest";
 
-/// The name of the node with this index.
+/// Returns the name of the node with this index.
 pub(crate) fn name(index: usize) -> String {
     format!("node{index}")
 }
 
 impl Plan<'_> {
-    /// Starts a node's mount namespace and container runtime.
+    /// Starts the mount namespace and the container runtime of a node.
     pub(crate) fn start_runtime(&self, index: usize) -> Result<(), Error> {
-        let folder = self.place.node(&name(index));
-        file::create_folder(&folder)?;
-        self.start_mounts(index, &folder)?;
-        let network = folder.join("cni");
-        file::create_folder(&network)?;
-        file::write_json(&network.join("10-bridge.conflist"), &pod_network(index, &folder))?;
-        // Every registry name leads to the testbed's own registry, because it is the only one.
-        let hosts = folder.join("registries/_default");
-        file::create_folder(&hosts)?;
+        let directory = self.place.node(&name(index));
+        file::create_directory(&directory)?;
+        self.start_mounts(index, &directory)?;
+        let network = directory.join("cni");
+        file::create_directory(&network)?;
+        file::write_json(&network.join("10-bridge.conflist"), &pod_network(index, &directory))?;
+        // Every registry name leads to the registry of the testbed, because it is the only one.
+        let hosts = directory.join("registries/_default");
+        file::create_directory(&hosts)?;
         let mirror =
             format!("[host.\"http://{REGISTRY}\"]\n  capabilities = [\"pull\", \"resolve\"]\n");
         file::write(&hosts.join("hosts.toml"), mirror.as_bytes())?;
-        // Without settings of its own a registry is looked for under its name.
+        // The runtime would look up a registry without its own settings by its name.
         for name in UNREACHABLE {
-            let hosts = folder.join("registries").join(name);
-            file::create_folder(&hosts)?;
+            let hosts = directory.join("registries").join(name);
+            file::create_directory(&hosts)?;
             file::write(&hosts.join("hosts.toml"), b"")?;
         }
-        let config = folder.join("containerd.toml");
-        file::write(&config, self.containerd_config(index, &folder).as_bytes())?;
+        let config = directory.join("containerd.toml");
+        file::write(&config, self.containerd_config(index, &directory).as_bytes())?;
         self.start_part(
             Part::Containerd(index),
             &self.programs.containerd("containerd"),
@@ -105,10 +105,10 @@ impl Plan<'_> {
         )
     }
 
-    /// Gives the runtime the pause image and starts the kubelet.
+    /// Imports the pause image into the runtime, and starts the kubelet.
     pub(crate) fn start_kubelet(&self, index: usize, node: &Node) -> Result<(), Error> {
-        let folder = self.place.node(&name(index));
-        let pause = folder.join("pause.tar");
+        let directory = self.place.node(&name(index));
+        let pause = directory.join("pause.tar");
         let program = Entry::copy("pause", self.programs.pause()).with_mode(0o755);
         let mut image = Image::from_scratch(Platform::host());
         image.layers.push(Layer::new([program]));
@@ -122,16 +122,16 @@ impl Plan<'_> {
         let mut ctr = Command::new(self.programs.containerd("ctr"));
         ctr.arg("--address").arg(self.place.runtime_socket(index));
         run(ctr.args(["--namespace", "k8s.io", "images", "import"]).arg(&pause))?;
-        let config = folder.join("kubelet.json");
+        let config = directory.join("kubelet.json");
         file::write_json(&config, &self.kubelet_config(index, node))?;
         let kubeconfig = self.place.kubelet_kubeconfig(&name(index));
         let mut args = vec![
-            format!("--cert-dir={}", folder.join("kubelet-pki").display()),
+            format!("--cert-dir={}", directory.join("kubelet-pki").display()),
             format!("--config={}", config.display()),
             format!("--hostname-override={}", name(index)),
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--node-ip={}", node_address(index)),
-            format!("--root-dir={}", folder.join("kubelet").display()),
+            format!("--root-dir={}", directory.join("kubelet").display()),
         ];
         if !node.labels.is_empty() {
             let labels: Vec<String> = node.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
@@ -143,8 +143,9 @@ impl Plan<'_> {
         self.start_part(Part::Kubelet(index), &self.programs.kubernetes("kubelet"), &args)
     }
 
-    /// Starts the process that holds the node's mount namespace, and mounts its own folders there.
-    fn start_mounts(&self, index: usize, folder: &Path) -> Result<(), Error> {
+    /// Starts the process that holds the node's mount namespace, and mounts its own directories
+    /// there.
+    fn start_mounts(&self, index: usize, directory: &Path) -> Result<(), Error> {
         let part = Part::Mounts(index);
         let args = ["--mount", "--propagation", "private", "sleep", "infinity"];
         self.start_part(part, Path::new("unshare"), &args.map(str::to_owned))?;
@@ -157,10 +158,11 @@ impl Plan<'_> {
             Ok((now.is_some() && now != own).then_some(()))
         })?;
         for fixed in FIXED {
-            let source = folder.join("fixed").join(fixed.trim_start_matches('/').replace('/', "-"));
-            file::create_folder(&source)?;
-            // Just before it is mounted on: a testbed that goes takes unused ones away.
-            file::create_folder(Path::new(fixed))?;
+            let source =
+                directory.join("fixed").join(fixed.trim_start_matches('/').replace('/', "-"));
+            file::create_directory(&source)?;
+            // Create it just before the mount, because a testbed that ends removes unused ones.
+            file::create_directory(Path::new(fixed))?;
             let mut mount = Command::new("nsenter");
             mount.arg(format!("--mount={}", namespace.display()));
             run(mount.args(["mount", "--bind"]).arg(&source).arg(fixed))?;
@@ -168,15 +170,15 @@ impl Plan<'_> {
         if !Path::new(RESOLVER).exists() {
             return Ok(());
         }
-        let resolver = folder.join("resolv.conf");
+        let resolver = directory.join("resolv.conf");
         file::write(&resolver, NO_RESOLVER)?;
         let mut mount = Command::new("nsenter");
         mount.arg(format!("--mount={}", namespace.display()));
         run(mount.args(["mount", "--bind"]).arg(&resolver).arg(RESOLVER)).map(drop)
     }
 
-    fn containerd_config(&self, index: usize, folder: &Path) -> String {
-        let path = |name: &str| toml_string(&folder.join(name).display().to_string());
+    fn containerd_config(&self, index: usize, directory: &Path) -> String {
+        let path = |name: &str| toml_string(&directory.join(name).display().to_string());
         let shim = self.programs.containerd("containerd-shim-runc-v2").display().to_string();
         format!(
             r#"version = 3
@@ -236,7 +238,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
             "clusterDomain": "cluster.local",
             "containerRuntimeEndpoint": format!("unix://{}", self.place.runtime_socket(index).display()),
             "enforceNodeAllocatable": ["pods"],
-            // A full disk of the developer's machine must not evict pods.
+            // A full disk on the machine of a developer must not evict pods.
             "evictionHard": {
                 "imagefs.available": "0%",
                 "imagefs.inodesFree": "0%",
@@ -250,7 +252,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
             "healthzBindAddress": node_address(index),
             "imageGCHighThresholdPercent": 100,
             "podLogsDir": "/var/log/pods",
-            // Unlimited: tests pull many small images at once.
+            // No limit, because tests pull many small images at once.
             "registryPullQPS": 0,
             "serializeImagePulls": false,
         })
@@ -258,14 +260,14 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
 }
 
 impl Place {
-    /// Where the container runtime of a node takes calls.
+    /// Returns the socket of the container runtime of a node.
     pub(crate) fn runtime_socket(&self, index: usize) -> PathBuf {
         self.node(&name(index)).join("containerd.sock")
     }
 }
 
-/// The network of a node's pods: all of them and the nodes are on one bridge.
-fn pod_network(index: usize, folder: &Path) -> serde_json::Value {
+/// Returns the network of the pods of a node. All pods and nodes are on one bridge.
+fn pod_network(index: usize, directory: &Path) -> serde_json::Value {
     let (first, last) = pod_range_ends(index);
     json!({
         "cniVersion": "1.0.0",
@@ -275,7 +277,7 @@ fn pod_network(index: usize, folder: &Path) -> serde_json::Value {
             "bridge": BRIDGE,
             "ipam": {
                 "type": "host-local",
-                "dataDir": folder.join("addresses"),
+                "dataDir": directory.join("addresses"),
                 "ranges": [[{
                     "subnet": NETWORK,
                     "rangeStart": first,
@@ -288,8 +290,9 @@ fn pod_network(index: usize, folder: &Path) -> serde_json::Value {
     })
 }
 
-/// Mount points that are missing on the machine and get created: those, and parents of theirs.
-pub(crate) fn missing_folders() -> Vec<PathBuf> {
+/// Returns the mount points, and their parents, that do not exist on the machine and have to be
+/// created.
+pub(crate) fn missing_directories() -> Vec<PathBuf> {
     let ancestors = FIXED.iter().flat_map(|fixed| Path::new(fixed).ancestors());
     let mut missing: Vec<PathBuf> =
         ancestors.filter(|path| !path.exists()).map(Path::to_path_buf).collect();
@@ -298,7 +301,7 @@ pub(crate) fn missing_folders() -> Vec<PathBuf> {
     missing
 }
 
-/// A TOML basic string. Its escapes are a superset of JSON's.
+/// Returns a basic string of TOML, whose escapes are a superset of those of JSON.
 fn toml_string(text: &str) -> String {
     json!(text).to_string()
 }

@@ -16,7 +16,7 @@ use crate::{Error, file};
 /// A part of the testbed: one long-running process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// The store.
+    /// etcd.
     Etcd,
     /// The API server.
     ApiServer,
@@ -26,7 +26,7 @@ pub enum Part {
     Scheduler,
     /// The image registry.
     Registry,
-    /// The proxy before the registry, which plays its faults.
+    /// The proxy in front of the registry, which simulates its faults.
     RegistryProxy,
     /// Holds the mount namespace of the node with this index.
     Mounts(usize),
@@ -36,33 +36,33 @@ pub enum Part {
     Kubelet(usize),
 }
 
-/// What a part is doing.
+/// The state of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// It runs.
     Running,
-    /// It was stopped by a signal and can go on.
+    /// A signal stopped it, and it can be continued.
     Stopped,
     /// It has ended, or was never started.
     Ended,
 }
 
-/// A part and what is known of it.
+/// A part and its state.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PartStatus {
-    /// Which part.
+    /// The part.
     pub part: Part,
-    /// What it is doing.
+    /// Its state.
     pub state: State,
-    /// Its process id, while it has one.
+    /// Its process id, if it is running.
     pub pid: Option<i32>,
-    /// Where its output goes.
+    /// The file with its output.
     pub log: PathBuf,
 }
 
 impl Part {
-    /// The parts of a testbed with so many nodes, in the order in which they start.
+    /// Returns the parts of a testbed with this number of nodes, in the order in which they start.
     pub fn all(n_nodes: usize) -> Vec<Self> {
         let central = [
             Self::Etcd,
@@ -77,7 +77,7 @@ impl Part {
     }
 }
 
-/// The name that is used for files and shown to people.
+/// Returns the name, which is used for files and in messages.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -95,12 +95,12 @@ impl fmt::Display for Part {
 }
 
 impl Place {
-    /// How the part is started, once it has been.
+    /// Returns the path of the launch file, which exists after the first start.
     pub(crate) fn launch_of(&self, part: Part) -> PathBuf {
         self.processes().join(format!("{part}.launch.json"))
     }
 
-    /// The process that it became.
+    /// Returns the path of the record of its process.
     pub(crate) fn process_of(&self, part: Part) -> PathBuf {
         self.processes().join(format!("{part}.process.json"))
     }
@@ -120,7 +120,7 @@ impl Place {
         Ok(PartStatus { part, state, pid, log: self.log_of(part) })
     }
 
-    /// Starts a part the way it was started before, unless it runs.
+    /// Starts a part in the same way as before, unless it is running.
     pub(crate) fn start_again(&self, part: Part) -> Result<(), Error> {
         if self.process(part)?.is_some_and(|process| process.is_alive()) {
             return Ok(());
@@ -131,11 +131,11 @@ impl Place {
         self.start(part)
     }
 
-    /// Starts a part that has been written down. Returns once it is of use to others that do not
-    /// wait for it by themselves.
+    /// Starts a part that has a launch file. Returns when parts that do not wait for it themselves
+    /// can use it.
     pub(crate) fn start(&self, part: Part) -> Result<(), Error> {
         start(self, part)?;
-        // A kubelet gives up at once if nobody answers there.
+        // A kubelet gives up at once if nothing responds there.
         let Part::Containerd(index) = part else { return Ok(()) };
         let socket = self.runtime_socket(index);
         wait_for(&format!("{part} to accept requests"), Duration::from_mins(1), || {
@@ -144,7 +144,7 @@ impl Place {
         })
     }
 
-    /// Sends a part a signal; `false` if it had ended.
+    /// Sends a signal to a part. Returns `false` if the part had already ended.
     pub(crate) fn signal(&self, part: Part, signal: Signal) -> Result<bool, Error> {
         self.process(part)?.map_or(Ok(false), |process| process.signal(signal))
     }
@@ -153,7 +153,7 @@ impl Place {
         file::read_json(&self.process_of(part))
     }
 
-    /// Complains if a part that was started has ended.
+    /// Returns an error if a part that was started has ended.
     pub(crate) fn check_alive(&self, part: Part) -> Result<(), Error> {
         if self.process(part)?.is_some_and(|process| process.is_alive()) {
             return Ok(());

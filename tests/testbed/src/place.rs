@@ -1,63 +1,66 @@
-//! Where everything of one testbed is.
+//! The paths and names of one testbed.
 
 use std::path::{Path, PathBuf};
 
 use crate::Settings;
 
-/// What is written down of a testbed, in its folder.
+/// The name of the record of a testbed, in its directory.
 pub(crate) const RECORD: &str = "record.json";
 
 /// The paths and names of one testbed.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) name: String,
-    /// The folder of all its state. Short, because sockets in it may have 108 bytes at most.
-    pub(crate) folder: PathBuf,
+    /// The directory with its whole state. The path must be short, because a path of a socket has
+    /// at most 108 bytes.
+    pub(crate) directory: PathBuf,
     state: PathBuf,
 }
 
 impl Place {
     pub(crate) fn new(settings: &Settings) -> Self {
-        let folder = settings.state.join(&settings.name);
-        Self { name: settings.name.clone(), folder, state: settings.state.clone() }
+        let directory = settings.state.join(&settings.name);
+        Self { name: settings.name.clone(), directory, state: settings.state.clone() }
     }
 
-    /// The folder that holds the folders of all testbeds.
+    /// Returns the directory that contains the directories of all testbeds.
     pub(crate) fn parent(&self) -> &Path {
         &self.state
     }
 
-    /// Held while the testbed is brought up or down; beside the folder, which comes and goes.
+    /// Returns the path of the lock that is held while the testbed is started or removed. It is
+    /// beside the directory, because the directory is removed.
     pub(crate) fn lock(&self) -> PathBuf {
         self.state.join(format!("{}.lock", self.name))
     }
 
-    /// Of the control group, below `/`, and of the cluster in kubeconfigs.
+    /// Returns the name of the control group, below `/`, and of the cluster in kubeconfigs.
     pub(crate) fn system_name(&self) -> String {
         format!("unlade-{}", self.name)
     }
 
-    /// Where the network namespace is mounted. Not in `/run/netns`: `ip netns` would leave mounts
-    /// of its own behind.
+    /// Returns the path at which the network namespace is mounted. It is not in `/run/netns`, where
+    /// `ip netns` would leave its own mounts.
     pub(crate) fn network(&self) -> PathBuf {
-        self.folder.join("network")
+        self.directory.join("network")
     }
 
     pub(crate) fn record(&self) -> PathBuf {
-        self.folder.join(RECORD)
+        self.directory.join(RECORD)
     }
 
     pub(crate) fn launcher(&self) -> PathBuf {
-        self.folder.join("launcher")
+        self.directory.join("launcher")
     }
 
     pub(crate) fn kubeconfig(&self) -> PathBuf {
-        self.folder.join("kubeconfig")
+        self.directory.join("kubeconfig")
     }
 
-    /// Without it, kubectl writes into the home directory.
+    /// Returns the directory for the cache of kubectl, which would otherwise be in the home
+    /// directory.
     pub(crate) fn kubectl_cache(&self) -> PathBuf {
-        self.folder.join("kubectl-cache")
+        self.directory.join("kubectl-cache")
     }
 
     pub(crate) fn kubelet_kubeconfig(&self, node: &str) -> PathBuf {
@@ -65,22 +68,22 @@ impl Place {
     }
 
     pub(crate) fn processes(&self) -> PathBuf {
-        self.folder.join("process")
+        self.directory.join("process")
     }
 
     pub(crate) fn logs(&self) -> PathBuf {
-        self.folder.join("log")
+        self.directory.join("log")
     }
 
     pub(crate) fn control_plane(&self) -> PathBuf {
-        self.folder.join("control-plane")
+        self.directory.join("control-plane")
     }
 
     pub(crate) fn registry(&self) -> PathBuf {
-        self.folder.join("registry")
+        self.directory.join("registry")
     }
 
     pub(crate) fn node(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.directory.join(name)
     }
 }

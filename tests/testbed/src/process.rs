@@ -1,4 +1,4 @@
-//! Processes, distinguished from later ones with the same id.
+//! Processes, which are distinguished from later ones with the same id.
 
 use std::fs;
 use std::io;
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// A process as it is written down: the id alone may mean another process later.
+/// The record of a process. Its id alone may refer to another process later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
-    /// When it started, in clock ticks since the boot (`proc_pid_stat(5)`, field 22).
+    /// The time of its start, in clock ticks since the boot (`proc_pid_stat(5)`, field 22).
     started: u64,
-    /// Which boot that was.
+    /// The id of the boot.
     boot: String,
 }
 
-/// What the kernel says of a process that is still there.
+/// The state of an existing process, as the kernel reports it.
 struct Stat {
     state: char,
     started: u64,
@@ -34,24 +34,24 @@ impl Process {
         Ok(Self { pid, started: stat.started, boot: boot() })
     }
 
-    /// Whether it is still running. A zombie is not.
+    /// Checks whether it is still running. A zombie is not.
     pub(crate) fn is_alive(&self) -> bool {
         self.stat().is_some()
     }
 
-    /// Whether it has been stopped by a signal.
+    /// Checks whether a signal has stopped it.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stat().is_some_and(|stat| stat.state == 'T')
     }
 
-    /// Sends a signal; `false` if the process has ended before.
+    /// Sends a signal. Returns `false` if the process had already ended.
     pub(crate) fn signal(&self, signal: Signal) -> Result<bool, Error> {
         self.open()?.map_or(Ok(false), |descriptor| send(&descriptor, self.pid, signal))
     }
 
-    /// A descriptor of it; `None` if it has ended.
+    /// Returns a descriptor of it, or `None` if it has ended.
     pub(crate) fn open(&self) -> Result<Option<OwnedFd>, Error> {
-        // First the descriptor, then the check: from then on the id cannot become another process.
+        // Open the descriptor before the check: the descriptor always refers to the same process.
         Ok(open(self.pid)?.filter(|_| self.is_alive()))
     }
 
@@ -62,7 +62,7 @@ impl Process {
     }
 }
 
-/// Kills whatever has this id now, if `is_ours` says so of it.
+/// Kills the process that has this id now, if `is_ours` accepts it.
 pub(crate) fn kill_if(pid: i32, is_ours: impl FnOnce() -> bool) -> Result<bool, Error> {
     let Some(descriptor) = open(pid)? else { return Ok(false) };
     if is_ours() { send(&descriptor, pid, Signal::KILL) } else { Ok(false) }
@@ -87,11 +87,11 @@ fn send(descriptor: &OwnedFd, pid: i32, signal: Signal) -> Result<bool, Error> {
 
 fn stat(pid: i32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in the second field is in parentheses and may hold anything, `)` too.
+    // The name in the second field is in parentheses, and may contain any character, even `)`.
     let (_, rest) = text.rsplit_once(')')?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
-    // 22 counts from one; two fields are before the parenthesis and one has been taken.
+    // Fields are numbered from 1. Two of them are before the parenthesis, and one was already read.
     let started = fields.nth(18)?.parse().ok()?;
     Some(Stat { state, started })
 }

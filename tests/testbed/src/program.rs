@@ -1,4 +1,4 @@
-//! The programs that the parts run: built from Go modules, or the machine's own.
+//! The programs that the parts run, which are built from Go modules or belong to the machine.
 
 mod cache;
 mod debian;
@@ -34,7 +34,8 @@ const MODULES: [(&str, &str); 5] = [
     ("kubernetes", "parts/kubernetes"),
 ];
 
-/// The folder that holds the built programs of each Go module, and where the machine's are.
+/// The directories with the built programs of the Go modules, and the paths of those of the
+/// machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Programs {
     kubernetes: PathBuf,
@@ -47,10 +48,10 @@ pub struct Programs {
 
 impl Programs {
     /// Finds the programs in the cache, or builds them there, and installs the Debian packages
-    /// that are missing; `tell` gets a line now and then about what takes long.
+    /// that are missing; `tell` receives lines about the progress of long steps.
     ///
     /// It can be interrupted, and can run twice at the same time, because programs are built in a
-    /// temporary folder and then moved.
+    /// temporary directory and then moved.
     ///
     /// # Errors
     ///
@@ -60,12 +61,14 @@ impl Programs {
         outside(|| Self::prepare_here(cache, tell))
     }
 
-    /// Whether [`Programs::prepare`] would have nothing to build.
+    /// Checks whether [`Programs::prepare`] would have nothing to build.
     pub fn are_built(cache: &Path) -> bool {
-        MODULES.iter().all(|(name, folder)| module::are_built(cache, &Source::part(name, folder)))
+        MODULES
+            .iter()
+            .all(|(name, directory)| module::are_built(cache, &Source::part(name, directory)))
     }
 
-    /// The Debian packages that [`Programs::prepare`] would have to install.
+    /// Returns the Debian packages that [`Programs::prepare`] would have to install.
     pub fn missing_packages() -> Vec<&'static str> {
         debian::missing(&debian::PACKAGES)
     }
@@ -74,18 +77,19 @@ impl Programs {
         debian::install(&debian::PACKAGES, tell)?;
         let started = Instant::now();
         let mut n_built = 0;
-        let mut folders = Vec::new();
-        for (index, (name, folder)) in MODULES.into_iter().enumerate() {
+        let mut directories = Vec::new();
+        for (index, (name, directory)) in MODULES.into_iter().enumerate() {
             let n_left = MODULES.len() - index - 1;
             let mut tell = |line: &str| tell(&format!("{line}; {n_left} more modules after it"));
-            let (folder, built) = module::programs(cache, &Source::part(name, folder), &mut tell)?;
+            let (directory, built) =
+                module::programs(cache, &Source::part(name, directory), &mut tell)?;
             n_built += usize::from(built);
-            folders.push(folder);
+            directories.push(directory);
         }
-        let mut folders = folders.into_iter();
-        // `folders` has one folder for each module.
+        let mut directories = directories.into_iter();
+        // `directories` has one directory for each module.
         let [registry, etcd, cni, containerd, kubernetes] =
-            MODULES.map(|_| folders.next().unwrap_or_default());
+            MODULES.map(|_| directories.next().unwrap_or_default());
         let pause = debian::find("catatonit")?;
         let programs = Self { kubernetes, etcd, containerd, cni, registry, pause };
         if n_built > 0 {
@@ -94,22 +98,23 @@ impl Programs {
         Ok(programs)
     }
 
-    /// One of `kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `kubelet`, `kubectl`.
+    /// Returns the path of `kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `kubelet`
+    /// or `kubectl`.
     pub fn kubernetes(&self, program: &str) -> PathBuf {
         self.kubernetes.join(program)
     }
 
-    /// One of `containerd`, `containerd-shim-runc-v2` and `ctr`.
+    /// Returns the path of `containerd`, `containerd-shim-runc-v2` or `ctr`.
     pub fn containerd(&self, program: &str) -> PathBuf {
         self.containerd.join(program)
     }
 
-    /// etcd, whose main package is called `server`.
+    /// Returns the path of etcd, whose main package is called `server`.
     pub(crate) fn etcd(&self) -> PathBuf {
         self.etcd.join("server")
     }
 
-    /// The folder of the network plugins.
+    /// Returns the directory of the network plugins.
     pub(crate) fn cni(&self) -> &Path {
         &self.cni
     }
@@ -118,13 +123,13 @@ impl Programs {
         self.registry.join(REGISTRY)
     }
 
-    /// The static program of the pause image, which holds a pod's namespaces.
+    /// Returns the static program of the pause image, which holds the namespaces of a pod.
     pub(crate) fn pause(&self) -> &Path {
         &self.pause
     }
 
-    /// Folders to put before the `PATH` of a person's command.
-    pub(crate) fn folders(&self) -> [&Path; 2] {
+    /// Returns the directories to put in front of the `PATH` of a command of the user.
+    pub(crate) fn directories(&self) -> [&Path; 2] {
         [&self.kubernetes, &self.containerd]
     }
 }
@@ -136,16 +141,16 @@ impl Programs {
 ///
 /// [`Error::Ended`] with the end of its output if the build fails.
 pub fn registry_program(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
-    let (name, folder) = REGISTRY_MODULE;
-    let (folder, _) = outside(|| module::programs(cache, &Source::part(name, folder), tell))?;
-    Ok(folder.join(REGISTRY))
+    let (name, directory) = REGISTRY_MODULE;
+    let (directory, _) = outside(|| module::programs(cache, &Source::part(name, directory), tell))?;
+    Ok(directory.join(REGISTRY))
 }
 
-/// Runs a command to its end and gives what it wrote to standard output.
+/// Runs a command to its end, and returns its standard output.
 ///
 /// # Errors
 ///
-/// [`Error::Run`], or [`Error::Ended`] with the end of what it wrote.
+/// [`Error::Run`], or [`Error::Ended`] with the end of its output.
 pub(crate) fn run(command: &mut Command) -> Result<String, Error> {
     let program = name_of(command);
     let output = command.output().map_err(|source| Error::Run { program, source })?;

@@ -1,4 +1,4 @@
-//! The image registry, the faults it can be made to have, and how images get into it.
+//! The image registry, its faults, and the copying of images into it.
 
 mod fault;
 pub(crate) mod proxy;
@@ -15,16 +15,16 @@ use crate::address::{REGISTRY, REGISTRY_BEHIND};
 use crate::testbed::Plan;
 use crate::{Error, Part, Testbed, file, launcher};
 
-pub use fault::{Answer, Fault, LOGIN};
+pub use fault::{Answer, CREDENTIALS, Fault};
 
 use fault::Faults;
 
-/// Starts the registry and the proxy before it.
+/// Starts the registry and the proxy in front of it.
 pub(crate) fn start(plan: &Plan<'_>) -> Result<(), Error> {
-    let folder = plan.place.registry();
-    let images = folder.join("images");
-    file::create_folder(&images)?;
-    let config = folder.join("config.yml");
+    let directory = plan.place.registry();
+    let images = directory.join("images");
+    file::create_directory(&images)?;
+    let config = directory.join("config.yml");
     // JSON, which is YAML.
     file::write_json(
         &config,
@@ -37,12 +37,12 @@ pub(crate) fn start(plan: &Plan<'_>) -> Result<(), Error> {
     )?;
     let config = config.display().to_string();
     plan.start_part(Part::Registry, &plan.programs.registry(), &["serve".into(), config])?;
-    let faults = folder.join("faults.json").display().to_string();
+    let faults = directory.join("faults.json").display().to_string();
     let args = [launcher::ARGUMENT, "proxy", REGISTRY, REGISTRY_BEHIND, &faults];
     plan.start_part(Part::RegistryProxy, &plan.place.launcher(), &args.map(str::to_owned))
 }
 
-/// A repository with a fault, which ends when this is dropped.
+/// A repository with a fault. The fault ends when this value is dropped.
 #[derive(Debug)]
 #[must_use = "the fault ends when this is dropped"]
 pub struct FaultyRepository<'t> {
@@ -62,13 +62,13 @@ impl Drop for FaultyRepository<'_> {
 }
 
 impl Testbed {
-    /// Makes the registry answer requests for a repository, such as `bundles/etcd`, in another
-    /// way, from the next request on and until what is returned is dropped or another fault is
-    /// set.
+    /// Makes the registry respond to requests for a repository, such as `bundles/etcd`, with a
+    /// fault. The fault begins with the next request, and ends when the returned value is dropped
+    /// or another fault is set.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if the faults cannot be written down.
+    /// [`Error::File`] if the faults cannot be recorded.
     pub fn fault_registry(
         &self,
         repository: &str,
@@ -79,8 +79,8 @@ impl Testbed {
     }
 
     /// Copies the only image of an OCI archive or image layout into the registry. The name is one
-    /// in the registry, such as `bundles/etcd:1.0`. Gives the name with the digest that a pod can
-    /// use.
+    /// in the registry, such as `bundles/etcd:1.0`. Returns the name with the digest, which a
+    /// pod can use.
     ///
     /// # Errors
     ///
@@ -95,13 +95,13 @@ impl Testbed {
         Ok(format!("{}/{}@{digest}", image.registry(), image.repository()))
     }
 
-    /// Changes the faults while nobody else does; tests run in parallel.
+    /// Changes the faults under a lock, because tests run in parallel.
     fn change_faults<T>(&self, change: impl FnOnce(&mut Faults) -> T) -> Result<T, Error> {
-        let folder = self.place().registry();
-        let path = folder.join("faults.lock");
+        let directory = self.place().registry();
+        let path = directory.join("faults.lock");
         let lock = File::create(&path).map_err(Error::file("create", &path))?;
         lock.lock().map_err(Error::file("lock", &path))?;
-        let path = folder.join("faults.json");
+        let path = directory.join("faults.json");
         let mut faults = file::read_json::<Faults>(&path)?.unwrap_or_default();
         let changed = change(&mut faults);
         file::write_json(&path, &faults)?;

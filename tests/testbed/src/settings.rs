@@ -1,18 +1,18 @@
-//! Which testbed, and where.
+//! Which testbed to use, and where its files are.
 
 use std::env;
 use std::path::PathBuf;
 
 use crate::Error;
 
-/// Which testbed is meant and where its files are.
+/// The name of a testbed, and the places of its files.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The name, which distinguishes the testbeds of a machine.
     pub name: String,
-    /// The folder that holds a folder for each running testbed.
+    /// The directory that holds a directory for each running testbed.
     pub state: PathBuf,
-    /// The folder that the built programs are kept in.
+    /// The directory for built programs.
     pub cache: PathBuf,
 }
 
@@ -24,11 +24,11 @@ impl Settings {
     /// # Errors
     ///
     /// [`Error::Setting`] if the name is not 1 to 20 lower-case letters, digits and dashes, or if
-    /// a folder is not absolute: it is passed to programs that run elsewhere.
+    /// a directory is not absolute: it is passed to programs that run elsewhere.
     pub fn from_env() -> Result<Self, Error> {
         let name = text("UNLADE_TESTBED").unwrap_or_else(|| "default".into());
-        let state = folder("UNLADE_TESTBED_STATE", || "/var/lib/unlade-testbed".into())?;
-        let cache = folder("UNLADE_TESTBED_CACHE", || {
+        let state = directory("UNLADE_TESTBED_STATE", || "/var/lib/unlade-testbed".into())?;
+        let cache = directory("UNLADE_TESTBED_CACHE", || {
             let home = || PathBuf::from(text("HOME").unwrap_or_else(|| "/root".into()));
             let caches = text("XDG_CACHE_HOME").map(PathBuf::from);
             caches.unwrap_or_else(|| home().join(".cache")).join("unlade/testbed")
@@ -36,14 +36,15 @@ impl Settings {
         Self { name: String::new(), state, cache }.named(&name)
     }
 
-    /// The same places for a testbed of another name.
+    /// Returns the same places for a testbed with another name.
     ///
     /// # Errors
     ///
     /// As [`Settings::from_env`].
     pub fn named(mut self, name: &str) -> Result<Self, Error> {
         let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        // 20: the name of the network namespace and paths of sockets (108 bytes) are made of it.
+        // At most 20 characters, because the name is a part of the paths of sockets (108 bytes) and
+        // of the name of the network namespace.
         if name.is_empty() || name.len() > 20 || !name.chars().all(good) || name.starts_with('-') {
             return Err(Error::Setting {
                 setting: "the testbed's name (UNLADE_TESTBED)",
@@ -60,7 +61,7 @@ fn text(variable: &str) -> Option<String> {
     env::var(variable).ok().filter(|value| !value.is_empty())
 }
 
-fn folder(setting: &'static str, default: impl FnOnce() -> PathBuf) -> Result<PathBuf, Error> {
+fn directory(setting: &'static str, default: impl FnOnce() -> PathBuf) -> Result<PathBuf, Error> {
     let path = text(setting).map_or_else(default, PathBuf::from);
     if path.is_absolute() {
         Ok(path)
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_could_leave_the_folder_are_refused() {
+    fn names_that_could_leave_the_directory_are_refused() {
         for name in ["", "..", "a/b", "-a", "A", "a b", "aaaaaaaaaaaaaaaaaaaaa"] {
             assert!(named(name).is_err(), "{name}");
         }

@@ -37,9 +37,9 @@ pub struct Testbed {
 struct Record {
     programs: Programs,
     nodes: Vec<Node>,
-    /// Folders of the machine that did not exist before, and that are removed when no testbed uses
-    /// them.
-    folders: Vec<PathBuf>,
+    /// Directories of the machine that did not exist before, and that are removed when no testbed
+    /// uses them.
+    directories: Vec<PathBuf>,
     /// Whether it was ready once. If not, it is incomplete.
     complete: bool,
 }
@@ -77,7 +77,7 @@ impl Testbed {
         let record = if let Some(record) = usable_record(&place)? {
             plan.complete(record, nodes, tell)?
         } else {
-            if place.folder.exists() {
+            if place.directory.exists() {
                 tell("removing what is left of an earlier testbed");
             }
             remove(&place)?;
@@ -97,13 +97,13 @@ impl Testbed {
         Ok(testbed)
     }
 
-    /// The testbed that was brought up, whatever became of its parts since.
+    /// Opens a testbed that was started, whatever the state of its parts is now.
     ///
     /// # Errors
     ///
     /// [`Error::NotUp`] if the testbed does not exist, or if only its files exist.
     pub fn open(settings: &Settings) -> Result<Self, Error> {
-        // Without it the network would look gone.
+        // Without root, the network would seem not to exist.
         need_root()?;
         let place = Place::new(settings);
         match file::read_json(&place.record())? {
@@ -129,38 +129,38 @@ impl Testbed {
         let killed = remove(&place)?;
         file::remove(&place.lock())?;
         drop(lock);
-        // Stays if there are others.
+        // The directory stays if it contains other testbeds.
         let _ = fs::remove_dir(place.parent());
         Ok(killed)
     }
 
-    /// The folder with everything of this testbed, logs included.
-    pub fn folder(&self) -> &Path {
-        &self.place.folder
+    /// Returns the directory with all files of this testbed, including its logs.
+    pub fn directory(&self) -> &Path {
+        &self.place.directory
     }
 
-    /// The administrator's kubeconfig. Its server is reached from inside of the network namespace
-    /// only.
+    /// Returns the kubeconfig of the administrator. Its server can be reached only from inside the
+    /// network namespace.
     pub fn kubeconfig(&self) -> PathBuf {
         self.place.kubeconfig()
     }
 
-    /// The programs that it runs.
+    /// Returns the programs that it runs.
     pub fn programs(&self) -> &Programs {
         &self.record.programs
     }
 
-    /// The helper that started its parts; it can start those of another testbed too.
+    /// Returns the helper that started its parts. It can also start those of another testbed.
     pub fn helper(&self) -> PathBuf {
         self.place.launcher()
     }
 
-    /// How many nodes it has.
+    /// Returns the number of its nodes.
     pub fn n_nodes(&self) -> usize {
         self.record.nodes.len()
     }
 
-    /// What each part is doing.
+    /// Returns the state of each part.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ impl Testbed {
         parts.into_iter().map(|part| self.place.status_of(part)).collect()
     }
 
-    /// Moves the calling thread into the testbed's network: there is the API server, and
+    /// Moves the calling thread into the network of the testbed, which contains the API server and
     /// [`REGISTRY`](crate::REGISTRY). Threads and processes that it starts afterwards are in the
     /// network too.
     ///
@@ -181,11 +181,11 @@ impl Testbed {
         network(&self.place).enter()
     }
 
-    /// Runs something in the testbed's network, in a thread of its own.
+    /// Runs a function in the network of the testbed, in another thread.
     ///
     /// # Errors
     ///
-    /// As [`Testbed::enter`], and those of `action`.
+    /// Returns the errors of [`Testbed::enter`] and those of `action`.
     pub fn within<T: Send>(
         &self,
         action: impl FnOnce() -> Result<T, Error> + Send,
@@ -193,8 +193,8 @@ impl Testbed {
         network(&self.place).within(action)
     }
 
-    /// Runs something in the network that this process was started in, even if the calling thread
-    /// has entered that of a testbed: programs are fetched from there.
+    /// Runs a function in the network in which this process was started, even if the calling thread
+    /// has entered that of a testbed. Programs are downloaded there.
     ///
     /// # Errors
     ///
@@ -203,21 +203,21 @@ impl Testbed {
         outside(action)
     }
 
-    /// A command with `KUBECONFIG` set and our `kubectl` and `ctr` first on the `PATH`. It is to be
-    /// started from inside of the network: after [`Testbed::enter`] or in [`Testbed::within`].
+    /// Returns a command with `KUBECONFIG` set, and with our `kubectl` and `ctr` first on the
+    /// `PATH`. Start it inside the network: after [`Testbed::enter`] or in [`Testbed::within`].
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = self.record.programs.folders().map(Path::to_path_buf);
-        // A folder with a colon cannot be on a PATH; then the caller's stays as it is.
+        let directories = self.record.programs.directories().map(Path::to_path_buf);
+        // A directory with a colon cannot be on a PATH. In this case, the PATH stays unchanged.
         if let Ok(path) =
-            std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&path)))
+            std::env::join_paths(directories.into_iter().chain(std::env::split_paths(&path)))
         {
             command.env("PATH", path);
         }
         command.env("KUBECONFIG", self.kubeconfig()).env("UNLADE_TESTBED", &self.place.name);
         command.env("KUBECACHEDIR", self.place.kubectl_cache());
-        // Nothing in the namespace is reached through a proxy.
+        // No server in the namespace is behind a proxy.
         for proxy in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
             command.env_remove(proxy).env_remove(proxy.to_lowercase());
         }
@@ -255,14 +255,14 @@ impl Testbed {
     /// # Errors
     ///
     /// [`Error::PartEnded`] with the end of its log if a part ends meanwhile, [`Error::Ended`]
-    /// with kubectl's words if a node is not ready after five minutes.
+    /// with the message of kubectl if a node is not ready after five minutes.
     pub fn wait_until_ready(&self) -> Result<(), Error> {
         wait_for("the API server to be ready", PATIENCE, || {
             self.check_parts()?;
             Ok(self.kubectl(["get", "--raw=/readyz", "--request-timeout=10s"]).ok())
         })?;
         let names = (0..self.n_nodes()).map(|index| format!("node/{}", node::name(index)));
-        // Pods are refused until the controllers have made the namespace's service account.
+        // Pods are refused until the controllers have created the service account of the namespace.
         let account = "serviceaccount/default".to_owned();
         self.kubectl_wait("create", names.clone().chain([account]).collect())?;
         self.kubectl_wait("condition=Ready", names.collect())?;
@@ -281,7 +281,7 @@ impl Testbed {
         loop {
             match self.kubectl(&args) {
                 Ok(_) => return Ok(()),
-                // A busy machine's API server may miss single requests.
+                // The API server of a busy machine may fail single requests.
                 Err(_) if Instant::now() < end => self.check_parts()?,
                 // The log of a part that ended says more than a node that is not ready.
                 Err(error) => return self.check_parts().and(Err(error)),
@@ -298,10 +298,11 @@ fn network(place: &Place) -> Network {
     Network::at(place.network())
 }
 
-/// The record of a testbed that was up and whose namespaces are still there.
+/// Returns the record of a testbed that was ready, and whose namespaces still exist.
 fn usable_record(place: &Place) -> Result<Option<Record>, Error> {
     let Some(record) = file::read_json::<Record>(&place.record())? else { return Ok(None) };
-    // After a reboot everything is gone but the files. A node's mounts are gone with their holder.
+    // After a reboot, only the files exist. The mounts of a node end with the process that holds
+    // them.
     let holders = (0..record.nodes.len()).map(Part::Mounts);
     for holder in holders {
         if place.status_of(holder)?.state == State::Ended {
@@ -316,38 +317,38 @@ fn remove(place: &Place) -> Result<usize, Error> {
     // A broken testbed is removed in the same way, because nothing in it needs an orderly shutdown.
     let killed = group.kill_all()?;
     group.remove()?;
-    mount::unmount_below(&place.folder)?;
-    // A record that cannot be read has no folders to remove.
+    mount::unmount_below(&place.directory)?;
+    // A record that cannot be read has no directories to remove.
     let record = file::read_json::<Record>(&place.record()).unwrap_or_default();
-    let mut folders = record.map(|record| record.folders).unwrap_or_default();
-    if place.folder.exists() {
-        fs::remove_dir_all(&place.folder).map_err(Error::file("remove", &place.folder))?;
+    let mut directories = record.map(|record| record.directories).unwrap_or_default();
+    if place.directory.exists() {
+        fs::remove_dir_all(&place.directory).map_err(Error::file("remove", &place.directory))?;
     }
-    folders.sort();
+    directories.sort();
     let in_use = mount::mounts_everywhere()?;
-    for folder in folders.iter().rev().filter(|folder| !in_use.contains(*folder)) {
-        // Stays if it is not empty.
-        let _ = fs::remove_dir(folder);
+    for directory in directories.iter().rev().filter(|directory| !in_use.contains(*directory)) {
+        // A directory that is not empty stays.
+        let _ = fs::remove_dir(directory);
     }
     Ok(killed)
 }
 
-/// The folders of the machine that the testbeds beside this one have made: the last of all
-/// testbeds removes them.
-fn folders_of_others(place: &Place) -> Vec<PathBuf> {
+/// Returns the directories of the machine that other testbeds have created. The last testbed
+/// removes them.
+fn directories_of_others(place: &Place) -> Vec<PathBuf> {
     let beside = fs::read_dir(place.parent()).into_iter().flatten().flatten();
     let records = beside
         .filter_map(|other| file::read_json::<Record>(&other.path().join(RECORD)).ok().flatten());
-    records.flat_map(|record| record.folders).collect()
+    records.flat_map(|record| record.directories).collect()
 }
 
-/// Waits until nobody else brings this testbed up or down.
+/// Waits until no other process starts or removes this testbed.
 fn lock(place: &Place) -> Result<fs::File, Error> {
     let path = place.lock();
     loop {
-        file::create_folder(place.parent())?;
+        file::create_directory(place.parent())?;
         let lock = match fs::File::create(&path) {
-            // Another testbed's `down` has just removed the folder that both are in.
+            // The `down` of another testbed has just removed the directory that contains both.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             lock => lock.map_err(Error::file("create", &path))?,
         };

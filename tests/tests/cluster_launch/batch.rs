@@ -15,7 +15,7 @@ use unlade_tests::corpus;
 
 use crate::stage::{Stage, finished};
 
-/// How many bundles are launched.
+/// The number of bundles.
 const BUNDLES: usize = 50;
 /// The maximum number of Jobs that run at the same time.
 const CAP: usize = 6;
@@ -29,7 +29,7 @@ fn cluster_fifty_bundles_are_launched_with_a_cap_on_jobs() {
         let images = images.map(|(at, sample)| stage.push(&format!("many-{at}"), &sample.path));
         let mut requests: Vec<Request> =
             images.map(|image| stage.request(&image.by_digest)).collect();
-        // Some twice.
+        // Some images occur twice.
         requests.extend_from_within(..5);
         let launcher = Launcher::new(stage.client.clone(), stage.options());
         let batch = Batch { concurrency: NonZeroUsize::new(CAP).unwrap(), ..Batch::default() };
@@ -82,7 +82,8 @@ fn cluster_a_failure_stops_the_others_unless_the_batch_keeps_going() {
     });
 }
 
-/// What comes out, and how many Jobs were under way at most, by their own conditions.
+/// Returns the results, and the maximum number of Jobs that ran at the same time, according to
+/// their conditions.
 async fn with_most_jobs<T>(stage: &Stage<'_>, launches: impl Future<Output = T>) -> (T, usize) {
     let jobs = watcher(stage.api::<Job>(), Config::default());
     pin_mut!(jobs, launches);

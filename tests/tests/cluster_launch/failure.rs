@@ -45,12 +45,12 @@ pub(crate) struct Case<'s> {
     client: Client,
     options: Options,
     request: Request,
-    /// What is done to the launch, until it is done.
+    /// The action during the launch, until it is done.
     meddle: Option<LocalBoxFuture<'s, ()>>,
 }
 
 impl<'s> Case<'s> {
-    /// A launch of `image` that ends with `reason` once a container cannot start.
+    /// Returns a launch of `image` that ends with `reason` once a container cannot start.
     pub(crate) fn new(stage: &Stage<'_>, name: &'static str, image: &str, reason: Reason) -> Self {
         let mut request = stage.request(image);
         request.name = given(name);
@@ -176,7 +176,8 @@ impl<'s> Case<'s> {
                             panic!("{}: it was launched: {steps:?}", self.name)
                         });
                         if is_meddling {
-                            // A launch may end before the last request of what ends it is answered.
+                            // A launch may end before the last request of the action that ends it
+                            // has a response.
                             meddle.await;
                         }
                         return (failure, true);

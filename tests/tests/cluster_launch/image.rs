@@ -12,12 +12,12 @@ use unlade_tests::cluster::Namespace;
 use crate::stage::{Stage, given};
 use crate::{BOTH, failure::changed};
 
-/// A policy's patch of the image of a container.
+/// Returns the patch of a policy for the image of a container.
 fn container(list: &str, name: &str, image: &str) -> String {
     format!("{list}: [Object.spec.{list}{{name: {name:?}, image: {image:?}}}]")
 }
 
-/// A policy's patch of the bundle image in a pod of this strategy.
+/// Returns the patch of a policy for the bundle image in a pod of this strategy.
 fn bundle(strategy: Strategy, image: &str) -> String {
     match strategy {
         Strategy::ImageVolume => format!(
@@ -28,7 +28,7 @@ fn bundle(strategy: Strategy, image: &str) -> String {
     }
 }
 
-/// Launches in a namespace whose pods are changed so.
+/// Launches in a namespace in which a policy changes pods with this patch.
 async fn launched(
     stage: &Stage<'_>,
     namespace: &Namespace<'_>,
@@ -41,7 +41,7 @@ async fn launched(
     stage.launch(options, &request).await.0
 }
 
-/// The ConfigMap, and whether anything of a bundle is in it.
+/// Returns the ConfigMap, and whether it contains any part of a bundle.
 fn has_content(namespace: &Namespace<'_>, name: &str) -> (Value, bool) {
     let config_map = namespace.get(&format!("configmap/{name}")).unwrap();
     let annotations = config_map.pointer("/metadata/annotations").cloned().unwrap_or_default();
@@ -51,7 +51,7 @@ fn has_content(namespace: &Namespace<'_>, name: &str) -> (Value, bool) {
     (config_map, has_marks || has_content)
 }
 
-/// Whether the probe has an image that only a policy puts there.
+/// Checks whether the probe has the image that only a policy sets.
 fn is_patched(spec: &PodSpec) -> bool {
     let init = spec.init_containers.iter().flatten();
     let containers = init.chain(&spec.containers).filter_map(|it| it.image.as_ref());
@@ -60,7 +60,7 @@ fn is_patched(spec: &PodSpec) -> bool {
     containers.chain(mounted).any(|image| image.contains("/launch/image-"))
 }
 
-/// The defaults with this strategy.
+/// Returns the default options with this strategy.
 fn options(stage: &Stage<'_>, strategy: Strategy) -> Options {
     let mut options = stage.options();
     options.strategy = strategy;
@@ -95,7 +95,7 @@ fn cluster_an_image_that_admission_replaces_is_refused_and_leaves_nothing() {
             assert_eq!(by_tag.image.reference.as_ref(), Some(&other.by_digest));
             drop(namespace);
 
-            // Under another name with the same digest it is the same image.
+            // An image with another name and the same digest is the same image.
             let mirror = two.by_digest.clone();
             assert_eq!(two.digest, one.digest);
             let patch = bundle(strategy, &mirror);
@@ -158,7 +158,7 @@ fn cluster_the_digest_of_an_image_comes_from_the_status_of_its_pod() {
                 request.name = given(&format!("digest-{at}-{has_gate}"));
                 let launched = match stage.launch(&options, &request).await {
                     (Ok(launched), _) => launched,
-                    // A testbed of one node has none with the gate.
+                    // A testbed with one node has no node with the gate.
                     (Err(failure), _) if failure.reason == Reason::Unschedulable => continue,
                     (Err(failure), _) => panic!("{failure:?}"),
                 };
@@ -172,7 +172,7 @@ fn cluster_the_digest_of_an_image_comes_from_the_status_of_its_pod() {
     });
 }
 
-/// Nodes whose kubelets report image volumes, or all others.
+/// Returns the node selector for nodes whose kubelets report image volumes, or for all others.
 fn on_node(has_gate: bool) -> k8s_openapi::api::core::v1::Affinity {
     let operator = if has_gate { "Exists" } else { "DoesNotExist" };
     let affinity = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {

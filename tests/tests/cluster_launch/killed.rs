@@ -1,4 +1,4 @@
-//! A launcher dies after each of its requests, and another takes over.
+//! A launcher is killed after each of its requests, and another one takes over.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -24,7 +24,7 @@ use crate::stage::{Stage, given};
 /// More requests than a launch sends, so that the last launch succeeds.
 const MOST: usize = 40;
 
-/// How many of them die beside each other.
+/// The number of launchers that run at the same time.
 const AT_ONCE: usize = 4;
 
 #[test]
@@ -65,7 +65,7 @@ async fn killed_after(stage: &Stage<'_>, image: &str, n: usize) -> bool {
     stage.api::<RoleBinding>().get(&name).await.unwrap();
     let jobs = stage.list::<Job>().await;
     let ours = jobs.iter().filter(|job| job.name_any().starts_with(&format!("{name}-")));
-    // What was written and not yet verified is written again, by another Job.
+    // Content that was written but not yet verified is written again, by another Job.
     let ours: Vec<_> = ours.collect();
     assert!((1..=2).contains(&ours.len()), "after {n}: {jobs:?}");
     let newest = ours.into_iter().max_by_key(|job| job.name_any()).unwrap();
@@ -73,7 +73,7 @@ async fn killed_after(stage: &Stage<'_>, image: &str, n: usize) -> bool {
     true
 }
 
-/// Lets so many requests through, and none of the answers from the last on.
+/// Forwards this number of requests, but not the response to the last one, nor anything after it.
 #[derive(Debug, Clone)]
 pub(crate) struct Death {
     left: Arc<AtomicUsize>,

@@ -12,22 +12,22 @@ use unlade_oci::build::Image;
 
 use crate::stage::{Stage, finished, given};
 
-/// What a ConfigMap owns for good.
+/// The kinds of the objects that are deleted only with their ConfigMap.
 const ACCESS: [&str; 3] =
     ["role.rbac.authorization.k8s.io", "rolebinding.rbac.authorization.k8s.io", "serviceaccount"];
 
-/// A ConfigMap of this name, and the objects that are deleted with it.
+/// Returns the ConfigMap with this name, and the objects that are deleted only with it.
 fn stays(name: &str) -> BTreeSet<String> {
     ACCESS.into_iter().chain(["configmap"]).map(|kind| format!("{kind}/{name}")).collect()
 }
 
-/// The same with the first attempt.
+/// Returns the same objects and those of the first attempt.
 fn stays_for_a_while(name: &str) -> BTreeSet<String> {
     let attempt = [format!("job.batch/{name}-1"), format!("pod/{name}-1-*")];
     stays(name).into_iter().chain(attempt).collect()
 }
 
-/// Every object of every kind in the namespace, except those that Kubernetes creates.
+/// Returns the objects of all kinds in the namespace, except those that Kubernetes creates.
 fn left(stage: &Stage<'_>) -> BTreeSet<String> {
     let kinds = stage.kubectl(&["api-resources", "--verbs=list", "--namespaced", "--output=name"]);
     let is_event = |kind: &str| kind == "events" || kind.starts_with("events.");
@@ -103,7 +103,7 @@ fn cluster_a_cancelled_launch_leaves_no_job() {
     });
 }
 
-/// Waits until the garbage collector has been there.
+/// Waits until the garbage collector has run.
 async fn wait_until_gone(stage: &Stage<'_>, name: &str) {
     stage.wait_until_none::<ConfigMap>(name).await;
     stage.wait_until_none::<Job>(name).await;

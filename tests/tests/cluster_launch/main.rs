@@ -1,5 +1,5 @@
-//! The launcher on a real cluster: bundles in both strategies, what it costs, and what happens when
-//! launchers meet, die, or come back.
+//! The launcher on a real cluster: bundles with both strategies, the number of requests, and
+//! launchers that run at the same time, are killed, or start again.
 
 #![expect(
     clippy::unwrap_used,
@@ -31,10 +31,10 @@ use unlade_tests::corpus;
 
 use stage::{Stage, finished, given};
 
-/// Every so many-th real bundle.
+/// The step between the real bundles that are launched.
 const STEP: usize = 24;
 
-/// How many of them are launched at once.
+/// The number of launches that run at the same time.
 const AT_ONCE: usize = 4;
 
 const BOTH: [Strategy; 2] = [Strategy::Inject, Strategy::ImageVolume];
@@ -95,10 +95,10 @@ fn cluster_a_launch_makes_no_more_than_its_writes() {
         let request = stage.request(&image.by_digest);
         let launched = stage.launch(&stage.options(), &request).await.0.unwrap();
         assert_eq!(stage.writes(), own, "and the pod's");
-        // The pod's is one: the ConfigMap was created and filled, no more.
+        // The pod makes one of the writes: the ConfigMap was created and filled, and nothing else.
         assert_eq!(stage.versions(&launched.config_map).await, 2);
 
-        // A tag's digest, which is noted on the ConfigMap too.
+        // The digest of a tag is recorded on the ConfigMap too.
         let mut options = stage.options();
         options.resolve_digest = true;
         let launched = stage.launch(&options, &stage.request(&image.by_tag)).await.0.unwrap();
@@ -120,7 +120,7 @@ fn cluster_a_launch_makes_no_more_than_its_writes() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_content_that_is_there_needs_no_job() {
+fn cluster_existing_content_needs_no_job() {
     Stage::open("launch-again", async |stage| {
         let image = stage.push_example("again");
         let request = stage.request(&image.by_digest);
@@ -137,7 +137,7 @@ fn cluster_content_that_is_there_needs_no_job() {
         let again = stage.launch(&options, &request).await.0.unwrap();
         assert!(again.job.is_some_and(|job| Some(job) != first.job));
 
-        // A tag without a recorded digest has a Job each time, one with it does not.
+        // A tag without a recorded digest needs a Job each time; a tag with one does not.
         let request = stage.request(&image.by_tag);
         let mut by_tag = stage.options();
         by_tag.reuse = Reuse::Tag;
@@ -196,7 +196,7 @@ fn cluster_a_bad_bundle_ends_at_once_with_the_reason_and_its_log() {
             let text = &config_map.annotations()[record::FAILURE];
             assert!(text.contains("badBundle"), "{text}");
         }
-        // The Jobs are over, and stay as long as failures do.
+        // The Jobs have ended, and stay for the retention time of a failure.
         for job in stage.list::<Job>().await {
             let job: Job = stage.wait(&job.name_any(), finished).await;
             assert_eq!(job.spec.unwrap().ttl_seconds_after_finished, Some(3600));

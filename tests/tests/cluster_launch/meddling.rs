@@ -1,4 +1,4 @@
-//! Others change, delete or take what a launch works with.
+//! Others change, delete or use the objects of a launch.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn cluster_a_running_job_is_adopted_unless_its_options_prevent_success_and_can_b
         };
         let (first, cancelled) = futures::join!(stage.launch(&patient, &request), cancelled);
         assert_eq!(first.0.unwrap_err().reason, Reason::JobDeleted);
-        // The other one has written the ConfigMap, and may not be complete yet.
+        // The other Job has written the ConfigMap, and may not be complete yet.
         assert_eq!(cancelled[0], "adopted-1");
         let launched = stage.launch(&stage.options(), &request).await.0.unwrap();
         assert_eq!(launched.strategy.map(|_| ()), Some(()));

@@ -1,7 +1,8 @@
-//! manifests/network-policy: the API server takes it, and what it allows is enough for a launch.
+//! manifests/network-policy: the API server accepts it, and it allows everything that a launch
+//! needs.
 //!
-//! Nothing on a testbed enforces such policies. What they do is imitated by a filter on all that
-//! the pods of one node send.
+//! A testbed does not enforce such policies. A filter on everything that the pods of one node send
+//! imitates them.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::stage::{PATIENCE, Stage, given};
 
 const BASE: &str = "manifests/network-policy";
 
-/// The whole policy, as the API server has it.
+/// Returns the whole policy, as the API server has stored it.
 fn applied(stage: &Stage<'_>, kustomization: &Value) -> Value {
     let overlay = Overlay::new(&kustomization.to_string());
     stage.kubectl(&["apply", "--kustomize", overlay.path()]);
@@ -39,12 +40,12 @@ fn with_api_server(cidr: &str, port: u16) -> Value {
     })
 }
 
-/// Where the API server is not asked for by pods.
+/// Returns an address at which pods cannot reach the API server.
 fn other_address() -> String {
     format!("{}/32", node_address(0))
 }
 
-/// The defaults, on the node whose pods are filtered.
+/// Returns the default options, with the node whose pods are filtered.
 fn on_first_node(stage: &Stage<'_>) -> Options {
     let mut options = stage.options();
     for (label, value) in fault::on_node(0).as_object().unwrap() {
@@ -55,7 +56,7 @@ fn on_first_node(stage: &Stage<'_>) -> Options {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_the_network_policy_allows_is_what_a_launch_needs() {
+fn cluster_the_network_policy_allows_exactly_what_a_launch_needs() {
     Stage::open_alone("launch-policy", async |stage| {
         let image = stage.push_example("policy").by_tag;
         let mut options = on_first_node(stage);
@@ -64,7 +65,7 @@ fn cluster_what_the_network_policy_allows_is_what_a_launch_needs() {
         request.name = given("before");
         stage.launch(&options, &request).await.0.unwrap();
 
-        // On a testbed the service's address is the API server's own.
+        // On a testbed, the address of the Service is that of the API server.
         let api_server = with_api_server("10.96.0.1/32", 443);
         for (name, kustomization) in
             [("all", json!({"resources": [BASE]})), ("api-server", api_server)]
@@ -79,7 +80,7 @@ fn cluster_what_the_network_policy_allows_is_what_a_launch_needs() {
                 let launched = stage.launch(&options, &request).await.0;
                 launched.unwrap_or_else(|failure| panic!("{name}, {strategy:?}: {failure:?}"));
             }
-            // The policy selects them.
+            // The policy selects the pods of the launch.
             let labels = policy["spec"]["podSelector"]["matchLabels"].as_object().unwrap();
             let labels: Vec<_> = labels
                 .iter()

@@ -1,4 +1,4 @@
-//! Parts of the cluster go away in the middle of a launch, and come back.
+//! Parts of the cluster fail in the middle of a launch, and return.
 
 use futures::StreamExt;
 use futures::channel::mpsc::unbounded;
@@ -7,7 +7,7 @@ use unlade_testbed::{Error, Part, Settings, Testbed};
 
 use crate::stage::{Stage, given};
 
-/// Does something to the testbed without holding up the launch beside it.
+/// Runs an action on the testbed in another thread, so that the launch continues.
 async fn on_testbed(action: impl FnOnce(&Testbed) -> Result<(), Error> + Send + 'static) {
     let act = || action(&Testbed::open(&Settings::from_env()?)?);
     tokio::task::spawn_blocking(act).await.unwrap().unwrap();
@@ -22,7 +22,7 @@ fn cluster_restarts_of_the_api_server_and_of_etcd_lose_nothing() {
             let mut request = stage.request(&image.by_tag);
             request.name = given(&format!("outage-{part:?}"));
             let job = format!("outage-{part:?}-1").to_lowercase();
-            // The pod waits until all of it is over.
+            // The pod waits until the outage has ended.
             on_testbed(|testbed| testbed.pause(Part::Scheduler).map(drop)).await;
             let outage = async {
                 stage.wait_for_pod_of(&job).await;
@@ -50,7 +50,7 @@ fn cluster_an_api_server_that_is_away_is_waited_for() {
         // The launch cannot end before the server is back.
         on_testbed(|testbed| testbed.pause(Part::Scheduler).map(drop)).await;
         let ours = Launcher::new(stage.client.clone(), options);
-        // The launch goes on while the testbed changes.
+        // The launch continues while the testbed changes.
         let (sender, mut updates) = unbounded();
         let launch = async move {
             let updates = ours.launch_with_updates(request);

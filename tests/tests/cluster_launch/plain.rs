@@ -1,4 +1,4 @@
-//! The call of the design of 2019.
+//! `launch_bundle_image`, the function of the original design.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};

@@ -23,16 +23,16 @@ use tower::{BoxError, Layer, Service};
 use unlade_launcher::{Failure, LaunchUpdate, Launched, Launcher, Name, Options, Request, Step};
 use unlade_tests::cluster::{Cluster, Namespace};
 
-/// For whatever a test waits for.
+/// The deadline for everything that a test waits for.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Held by tests that go on beside each other, and by one that does not.
+/// Shared by tests that run at the same time, and held exclusively by a test that must run alone.
 static ALONE: RwLock<()> = RwLock::new(());
 
-/// What `ClientBuilder` makes services of.
+/// The type of service that `ClientBuilder` creates.
 type GenericService = BoxService<http::Request<Body>, http::Response<Box<DynBody>>, BoxError>;
 
-/// Where a test happens.
+/// The environment of a test.
 pub(crate) struct Stage<'c> {
     pub(crate) cluster: &'c Cluster,
     pub(crate) namespace: Namespace<'c>,
@@ -49,7 +49,7 @@ impl Stage<'_> {
         Self::run(test, run);
     }
 
-    /// The same while no other test runs here: it takes parts of the cluster away.
+    /// Runs a test while no other test runs here, because it stops parts of the cluster.
     pub(crate) fn open_alone(test: &str, run: impl AsyncFnOnce(&Stage<'_>)) {
         let _alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
         Self::run(test, run);
@@ -93,18 +93,18 @@ impl Stage<'_> {
         }
     }
 
-    /// The writes since the last time, sorted.
+    /// Returns the writes since the last call, sorted.
     pub(crate) fn writes(&self) -> Vec<String> {
         let mut writes = std::mem::take(&mut *self.writes.lock().unwrap());
         writes.sort();
         writes
     }
 
-    /// How many versions of a ConfigMap there have been since it was created.
+    /// Returns the number of versions of a ConfigMap since it was created.
     pub(crate) async fn versions(&self, config_map: &ConfigMap) -> usize {
         let params =
             WatchParams::default().fields(&format!("metadata.name={}", config_map.name_any()));
-        // From before its creation: that of the namespace, whose first ConfigMap it is not.
+        // Start at the version of the namespace, which is older than the ConfigMap.
         let earlier: ConfigMap = self.api().get("kube-root-ca.crt").await.unwrap();
         let from = earlier.resource_version().unwrap();
         let watch = self.api::<ConfigMap>().watch(&params, &from).await.unwrap();
@@ -140,7 +140,7 @@ impl Stage<'_> {
         self.api::<K>().list(&ListParams::default()).await.unwrap().items
     }
 
-    /// A client whose requests go through `layer`.
+    /// Returns a client whose requests pass through `layer`.
     pub(crate) async fn client_with<L>(&self, layer: &L) -> Client
     where
         L: Layer<GenericService>,
@@ -156,14 +156,14 @@ impl Stage<'_> {
         ClientBuilder::try_from(config).unwrap().with_layer(layer).build()
     }
 
-    /// A client with another configuration.
+    /// Returns a client with another configuration.
     pub(crate) async fn client_of(&self, change: impl FnOnce(&mut Config)) -> Client {
         let mut config = config(&self.cluster.testbed().kubeconfig()).await;
         change(&mut config);
         Client::try_from(config).unwrap()
     }
 
-    /// A service account that may do what the unpacker needs, on any ConfigMap.
+    /// Creates a service account with the permissions of the unpacker for any ConfigMap.
     pub(crate) fn account(&self, name: &str) {
         self.kubectl(&["create", "serviceaccount", name]);
         let verbs = ["--verb=get,update", "--resource=configmaps"];
@@ -177,12 +177,12 @@ impl Stage<'_> {
     }
 }
 
-/// A name that a test gives.
+/// Returns a name that a test sets.
 pub(crate) fn given(name: &str) -> Name {
     Name::Given(name.to_lowercase())
 }
 
-/// Whether a Job has a condition that ends it.
+/// Checks whether a Job has a condition that ends it.
 pub(crate) fn finished(job: &Job) -> bool {
     let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions
@@ -190,7 +190,7 @@ pub(crate) fn finished(job: &Job) -> bool {
         .any(|condition| ["Complete", "Failed"].contains(&condition.type_.as_str()))
 }
 
-/// A Job that nothing is wrong with.
+/// Returns a valid Job.
 pub(crate) fn job() -> Job {
     let object = json!({
         "apiVersion": "batch/v1",

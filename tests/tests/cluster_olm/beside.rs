@@ -14,7 +14,7 @@ use unlade_tests::example;
 
 use crate::{PATIENCE, Stage, catalog, is, unpacking};
 
-/// The kinds of objects that a launch makes.
+/// The kinds of objects that a launch creates.
 const KINDS: [&str; 5] = ["configmap", "serviceaccount", "role", "rolebinding", "job"];
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -61,7 +61,7 @@ fn cluster_olms_operators_leave_our_objects_alone() {
         assert!(refs.contains(name), "{refs:?}");
     }
 
-    // Beside OLM's Job and its labels a launch goes on as ever.
+    // OLM's Job and its labels do not affect a launch.
     launch(&stage, &namespace, &image, Strategy::Inject, "ours-later");
 
     // The catalog-operator has handled all of these before anything that it received later.
@@ -98,7 +98,7 @@ fn launch(stage: &Stage, namespace: &Namespace<'_>, image: &str, strategy: Strat
     namespace.wait(&job, PATIENCE, |job| is(job, "Complete"));
 }
 
-/// Our objects as they are, their versions included.
+/// Returns our objects, with their resource versions.
 fn ours(namespace: &Namespace<'_>) -> Vec<Value> {
     let is_ours =
         |object: &Value| object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "unlade";
@@ -132,7 +132,7 @@ fn wait_until_all_is_seen(stage: &Stage, namespace: &Namespace<'_>) {
     }
 }
 
-/// Anything that it watches.
+/// Returns an object of a kind that it watches.
 fn marker(kind: &str, name: &str) -> serde_json::Value {
     let metadata = json!({"name": name, "labels": {"olm.managed": "true"}});
     let rbac = "rbac.authorization.k8s.io";

@@ -1,4 +1,4 @@
-//! Bundles that the tests make.
+//! Bundles that the tests create.
 
 use serde_json::{Value, json};
 use unlade_oci::Platform;
@@ -7,10 +7,10 @@ use unlade_oci::build::{Entry, Image, Layer};
 /// The file of the ClusterServiceVersion, in the directory of the manifests.
 pub(crate) const CSV: &str = "csv.yaml";
 
-/// The version of all of them.
+/// The version of all bundles.
 pub(crate) const VERSION: &str = "1.0.0";
 
-/// An operator that has nothing to run.
+/// Returns the ClusterServiceVersion of an operator without a Deployment.
 pub(crate) fn csv(package: &str) -> Value {
     json!({
         "apiVersion": "operators.coreos.com/v1alpha1",
@@ -25,7 +25,7 @@ pub(crate) fn csv(package: &str) -> Value {
     })
 }
 
-/// What `annotations.yaml` says.
+/// Returns the text of `annotations.yaml`.
 pub(crate) fn annotations(package: &str, manifests: &str) -> String {
     let bundle = |key: &str| format!("operators.operatorframework.io.bundle.{key}.v1");
     let annotations = json!({
@@ -38,7 +38,7 @@ pub(crate) fn annotations(package: &str, manifests: &str) -> String {
     json!({"annotations": annotations}).to_string()
 }
 
-/// An image of these files, beside `annotations.yaml`.
+/// Returns an image of these files and `annotations.yaml`.
 pub(crate) fn image(package: &str, files: impl IntoIterator<Item = (String, String)>) -> Image {
     let mut all =
         vec![Entry::file("metadata/annotations.yaml", annotations(package, "manifests/"))];
@@ -46,14 +46,14 @@ pub(crate) fn image(package: &str, files: impl IntoIterator<Item = (String, Stri
     with_entries(all)
 }
 
-/// An image of these entries.
+/// Returns an image of these entries.
 pub(crate) fn with_entries(entries: impl IntoIterator<Item = Entry>) -> Image {
     let mut image = Image::from_scratch(Platform::host());
     image.layers.push(Layer::new(entries));
     image
 }
 
-/// A `ConfigMap` of the bundle.
+/// Returns a `ConfigMap` of the bundle.
 pub(crate) fn config_map(name: &str, text: &str) -> String {
     json!({
         "apiVersion": "v1",

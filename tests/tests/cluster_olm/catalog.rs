@@ -17,7 +17,7 @@ pub(crate) struct Bundle<'a> {
     pub(crate) image: &'a str,
 }
 
-/// A package with one channel, as file-based catalogs have it.
+/// Returns a package with one channel, as file-based catalogs contain it.
 ///
 /// What the bundles need of others is left out: nobody here could give it. So are their objects,
 /// without which the catalog-operator has to unpack them.
@@ -50,7 +50,7 @@ pub(crate) fn package(name: &str, bundles: &[Bundle<'_>]) -> String {
     all.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Serves packages, and gives the address.
+/// Serves packages, and returns the address.
 pub(crate) fn serve(
     stage: &Stage,
     namespace: &Namespace<'_>,
@@ -76,7 +76,8 @@ pub(crate) fn serve(
                 "args": ["serve", "/configs", "--cache-dir=/tmp/cache", "--cache-enforce-integrity=false"],
                 "command": ["/bin/opm"],
                 "volumeMounts": [
-                    // The file alone: a folder of a ConfigMap would show it twice.
+                    // Mount only the file, because a directory of a ConfigMap would contain it
+                    // twice.
                     {"name": "configs", "mountPath": file, "subPath": "catalog.json"},
                     {"name": "tmp", "mountPath": "/tmp"},
                 ],
@@ -96,7 +97,7 @@ pub(crate) fn serve(
         },
     }));
     let pod = namespace.wait(&format!("pod/{name}"), PATIENCE, |pod| is(pod, "Ready"));
-    // No Service leads to it on a testbed.
+    // On a testbed, no Service leads to it.
     format!("{}:50051", pod["status"]["podIP"].as_str().unwrap())
 }
 
@@ -106,7 +107,7 @@ pub(crate) fn connect(namespace: &Namespace<'_>, address: &str) {
     wait_until_connected(namespace, NAME, address);
 }
 
-/// The catalog as the catalog-operator knows it.
+/// Returns the CatalogSource with this address.
 pub(crate) fn source(namespace: &Namespace<'_>, address: &str) -> Value {
     json!({
         "apiVersion": "operators.coreos.com/v1alpha1",
@@ -124,24 +125,24 @@ pub(crate) fn wait_until_connected(namespace: &Namespace<'_>, name: &str, addres
     });
 }
 
-/// What is to be installed, and how.
+/// What to install, and how.
 pub(crate) struct Subscription<'a> {
     pub(crate) package: &'a str,
     /// `Automatic` or `Manual`.
     pub(crate) approval: &'a str,
-    /// How long a bundle may take to be unpacked, such as `30s`.
+    /// The maximum time to unpack a bundle, such as `30s`.
     pub(crate) unpack_timeout: Option<&'a str>,
 }
 
 impl Subscription<'_> {
-    /// Has the catalog-operator install it.
+    /// Makes the catalog-operator install it.
     pub(crate) fn apply(&self, namespace: &Namespace<'_>) {
         for object in self.objects(namespace) {
             namespace.apply(&object);
         }
     }
 
-    /// The subscription, and the group that says what the operator is for.
+    /// Returns the Subscription, and the OperatorGroup that selects the namespaces of the operator.
     pub(crate) fn objects(&self, namespace: &Namespace<'_>) -> [Value; 2] {
         let mut group = json!({
             "apiVersion": "operators.coreos.com/v1",

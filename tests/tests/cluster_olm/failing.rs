@@ -21,7 +21,7 @@ struct Bad {
     end: End,
 }
 
-/// Where it ends.
+/// How the installation ends.
 #[derive(Clone, Copy, PartialEq)]
 enum End {
     /// The Job fails.
@@ -105,7 +105,7 @@ fn bad_annotations(stage: &Stage) -> Bad {
     Bad { package, image, end: End::Job }
 }
 
-/// Has both unpack all of them, each in a namespace of its own.
+/// Unpacks all bundles with both images, each in its own namespace.
 fn compare(stage: &Stage, all: &[Bad], unpack_timeout: Option<&str>) {
     let namespaces = |whose: &str| -> Vec<_> {
         let name = |bad: &Bad| format!("olm-bad-{}-{whose}", bad.package);
@@ -154,18 +154,18 @@ fn compare(stage: &Stage, all: &[Bad], unpack_timeout: Option<&str>) {
     }
 }
 
-/// Makes many objects at once.
+/// Creates many objects at once.
 fn apply(stage: &Stage, objects: &[Value]) {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     stage.cluster.kubectl().apply(&list).unwrap();
 }
 
-/// What an administrator sees in the end.
+/// What an administrator finally sees.
 #[derive(Debug)]
 struct Outcome {
-    /// Those of the subscription, as type, status, reason and message.
+    /// The conditions of the Subscription: type, status, reason and message.
     conditions: BTreeSet<[String; 4]>,
-    /// Those of the Job.
+    /// The conditions of the Job.
     job: BTreeSet<[String; 4]>,
     /// The message in the log of the catalog-operator, if only the log shows the failure.
     words: Option<String>,
@@ -231,10 +231,10 @@ fn refusal(stage: &Stage, namespace: &Namespace<'_>) -> String {
     }
 }
 
-/// A `ConfigMap` that does not fit compressed either.
+/// Returns a `ConfigMap` that does not fit even if it is compressed.
 fn noise() -> String {
     let mut state = 1_u64;
-    // A linear congruential generator, whose higher bits are the better ones.
+    // A linear congruential generator. Its higher bits are more random.
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         u32::try_from(state >> 60).unwrap()

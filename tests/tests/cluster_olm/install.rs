@@ -12,10 +12,11 @@ use unlade_tests::example;
 use crate::{PATIENCE, Stage, catalog, is, serving, unpacking};
 
 const PACKAGE: &str = "hello-operator";
-/// A static program that waits for its end; the testbed needs it.
+/// A static program that waits until it is killed; the testbed needs it.
 const WAITING: &str = "/usr/bin/catatonit";
 
-/// The kinds of the example are the cluster's: one test at a time.
+/// The CustomResourceDefinitions of the example are cluster-scoped, so only one test runs at a
+/// time.
 static TURN: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -34,8 +35,8 @@ fn cluster_olm_installs_and_upgrades_an_operator_from_a_catalog_that_our_image_s
     install_and_upgrade("olm-served", serving::serve);
 }
 
-/// Installs a version of the example, and upgrades to another one. `serve` connects OLM to a catalog
-/// with these packages.
+/// Installs a version of the example, and upgrades to another one. `serve` connects OLM to a
+/// catalog with these packages.
 fn install_and_upgrade(test: &str, mut serve: impl FnMut(&Stage, &Namespace<'_>, &[String])) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let stage = Stage::open();
@@ -46,18 +47,18 @@ fn install_and_upgrade(test: &str, mut serve: impl FnMut(&Stage, &Namespace<'_>,
     {
         namespace.takes_along(kind, name);
     }
-    let folder = tempfile::tempdir().unwrap();
-    write_older(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    write_older(dir.path());
     let newer = example();
-    let versions = [("0.1.1", folder.path()), ("0.2.0", newer.as_path())];
+    let versions = [("0.1.1", dir.path()), ("0.2.0", newer.as_path())];
     let [older, newer] = versions.map(|(version, path)| {
-        // By the name that the bundle gives it.
+        // The bundle sets the name.
         stage.cluster.push(&operator(), &format!("{PACKAGE}:{version}"));
         let image = bundle::image(path, Platform::host(), &Limits::default()).unwrap();
         stage.cluster.push(&image, &format!("olm/hello-install:{version}"))
     });
 
-    // There is one version, and it is installed.
+    // The catalog has one version, which is installed.
     let first = catalog::Bundle { version: "0.1.1", replaces: None, image: &older };
     serve(&stage, &namespace, &[catalog::package(PACKAGE, &[first])]);
     let automatic =
@@ -65,7 +66,7 @@ fn install_and_upgrade(test: &str, mut serve: impl FnMut(&Stage, &Namespace<'_>,
     automatic.apply(&namespace);
     assert_is_installed(&stage, &namespace, "0.1.1", &older);
 
-    // The catalog gets another, which replaces it.
+    // The catalog gets another version, which replaces the first one.
     let first = catalog::Bundle { version: "0.1.1", replaces: None, image: &older };
     let second = catalog::Bundle { version: "0.2.0", replaces: Some("0.1.1"), image: &newer };
     serve(&stage, &namespace, &[catalog::package(PACKAGE, &[first, second])]);
@@ -76,7 +77,7 @@ fn install_and_upgrade(test: &str, mut serve: impl FnMut(&Stage, &Namespace<'_>,
     assert_eq!(namespace.list("installplans.operators.coreos.com").len(), 2);
 }
 
-/// Waits until the operator runs, and looks at how it came to it.
+/// Waits until the operator runs, and checks how it was installed.
 fn assert_is_installed(stage: &Stage, namespace: &Namespace<'_>, version: &str, image: &str) {
     let name = format!("{PACKAGE}.v{version}");
     let has_succeeded = |csv: &Value| csv["status"]["phase"] == "Succeeded";
@@ -120,21 +121,21 @@ fn csv(version: &str) -> String {
     format!("clusterserviceversion.operators.coreos.com/{PACKAGE}.v{version}")
 }
 
-/// The example as it may have been a version ago.
-fn write_older(folder: &Path) {
+/// Writes the example as it could have been one version earlier.
+fn write_older(dir: &Path) {
     for directory in ["manifests", "metadata"] {
-        fs::create_dir(folder.join(directory)).unwrap();
+        fs::create_dir(dir.join(directory)).unwrap();
         for entry in fs::read_dir(example().join(directory)).unwrap() {
             let entry = entry.unwrap();
             let text = fs::read_to_string(entry.path()).unwrap();
             let text = text.replace("  replaces: hello-operator.v0.1.1\n", "");
             let text = text.replace("0.2.0", "0.1.1");
-            fs::write(folder.join(directory).join(entry.file_name()), text).unwrap();
+            fs::write(dir.join(directory).join(entry.file_name()), text).unwrap();
         }
     }
 }
 
-/// An image that starts as the operator's would, and then just waits.
+/// Returns an image that starts like the image of the operator, and then only waits.
 fn operator() -> Image {
     let program = Entry::copy("wait", WAITING).with_mode(0o755);
     let mut image = Image::from_scratch(Platform::host());
@@ -144,7 +145,7 @@ fn operator() -> Image {
     image
 }
 
-/// What the example requires of the cluster.
+/// Returns the CustomResourceDefinition of the API that the example requires.
 fn certificates() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -1,4 +1,5 @@
-//! OLM's own operators on a testbed: beside us, and with our image in place of both of its own.
+//! OLM's own operators on a testbed: beside launches, and with our image in place of both of its
+//! own.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,7 +10,7 @@
 
 /// Launches that OLM's operators observe.
 mod beside;
-/// Bundles that the tests make.
+/// Bundles that the tests create.
 mod bundle;
 mod catalog;
 /// Bundles that cannot be installed.
@@ -29,10 +30,10 @@ use serde_json::Value;
 
 use stage::Stage;
 
-/// For whatever a test waits for.
+/// The deadline for everything that a test waits for.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Whether an object's condition is true.
+/// Checks whether a condition of an object is true.
 fn is(object: &Value, condition: &str) -> bool {
     conditions(object).any(|found| found["type"] == condition && found["status"] == "True")
 }

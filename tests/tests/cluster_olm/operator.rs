@@ -10,8 +10,9 @@ pub(crate) const CATALOG: &str = "catalog-operator";
 const OLM: &str = "olm-operator";
 const ACCOUNT: &str = "olm";
 
-/// Runs both for all namespaces, as their chart does, with all rights. What unpacks bundles is our
-/// image, in place of both of OLM's own. The catalog-operator resolves names with the file `hosts`.
+/// Runs both for all namespaces, as their chart does, with all permissions. Bundles are unpacked by
+/// our image, in place of both of OLM's own. The catalog-operator resolves names with the file
+/// `hosts`.
 pub(crate) fn start(cluster: &Cluster, home: &Namespace<'_>, olm: &Olm, ours: &str, hosts: &Path) {
     olm.define_kinds(cluster, home, |_| true);
     home.apply(&json!({
@@ -47,9 +48,9 @@ pub(crate) fn start(cluster: &Cluster, home: &Namespace<'_>, olm: &Olm, ours: &s
     home.apply(&pod(OLM, &image("olm"), &[&namespace]));
 }
 
-/// Ends both, and waits until they are gone: they would work for the next test too.
+/// Stops both, and waits until they are gone, because they would also affect the next test.
 pub(crate) fn stop(cluster: &Cluster, home: &Namespace<'_>) {
-    // The olm-operator holds what was installed until it has cleaned up after it.
+    // The olm-operator keeps installed objects until it has cleaned up.
     let installed = ["clusterserviceversions", "operatorgroups"]
         .map(|kind| format!("{kind}.operators.coreos.com"))
         .join(",");

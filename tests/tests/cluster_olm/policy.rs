@@ -10,7 +10,8 @@ use unlade_tests::cluster::Namespace;
 
 use crate::{PATIENCE, Stage};
 
-/// Has OLM's own images unpack in these namespaces, and not ours: its flags are the same for all.
+/// Makes OLM unpack with its own images in these namespaces, because its flags apply to all
+/// namespaces.
 pub(crate) fn unpack_with_olms_own(stage: &Stage, namespaces: &[&Namespace<'_>]) {
     let [util, opm] = [&stage.olm.util, &stage.olm.opm];
     let expression = format!(
@@ -20,7 +21,7 @@ pub(crate) fn unpack_with_olms_own(stage: &Stage, namespaces: &[&Namespace<'_>])
     change(namespaces, &expression);
 }
 
-/// Takes the `-z` away: OLM 0.46 always gives it, OLM before 0.19 never did.
+/// Removes the `-z`, which OLM 0.46 always passes, and OLM before 0.19 never passed.
 pub(crate) fn unpack_plain(namespace: &Namespace<'_>) {
     let [path, flag] = ["/spec/containers/0/command/10", "-z"];
     let expression = format!(
@@ -47,7 +48,9 @@ fn change(namespaces: &[&Namespace<'_>], expression: &str) {
     for object in [policy, binding] {
         first.apply_cluster_wide(&object);
     }
-    // The API server takes a moment to learn of it. Then it refuses what the patch does not fit.
+    // The policy takes effect after a moment. Then the API server refuses pods that the patch does
+    // not
+    // fit.
     let probe = ["run", "probe", "--image=probe", "--labels=olm.managed=true", "--dry-run=server"];
     let end = Instant::now() + PATIENCE;
     while namespaces.iter().any(|namespace| namespace.kubectl(probe).is_ok()) {

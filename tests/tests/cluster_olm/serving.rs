@@ -55,7 +55,7 @@ fn source(name: &str, extract: &Value, image: &str) -> Value {
     })
 }
 
-/// An image of a catalog, with a cache.
+/// Returns an image of a catalog, with a cache.
 fn image(catalog: &str, cache: &[Entry]) -> Image {
     let mut image = Image::from_scratch(Platform::host());
     image.layers.push(Layer::new([Entry::file("configs/catalog.json", catalog)]));
@@ -88,8 +88,8 @@ fn wait(namespace: &Namespace<'_>, name: &str, is_wanted: impl Fn(&Value) -> boo
 
 /// Builds the cache of a catalog with a program that has the arguments of `opm serve`.
 fn build_cache(program: &mut Command, catalog: &str) -> Vec<Entry> {
-    let folder = tempfile::tempdir().unwrap();
-    let (configs, cache) = (folder.path().join("configs"), folder.path().join("cache"));
+    let directory = tempfile::tempdir().unwrap();
+    let (configs, cache) = (directory.path().join("configs"), directory.path().join("cache"));
     fs::create_dir(&configs).unwrap();
     fs::write(configs.join("catalog.json"), catalog).unwrap();
     program.arg(&configs).arg("--cache-dir").arg(&cache).arg("--cache-only");
@@ -100,8 +100,8 @@ fn build_cache(program: &mut Command, catalog: &str) -> Vec<Entry> {
     entries
 }
 
-fn collect(folder: &Path, name: &str, entries: &mut Vec<Entry>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
+fn collect(directory: &Path, name: &str, entries: &mut Vec<Entry>) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = format!("{name}/{}", entry.file_name().to_string_lossy());
         if entry.file_type()?.is_dir() {

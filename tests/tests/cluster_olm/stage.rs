@@ -1,5 +1,5 @@
-//! OLM's two operators, which the tests share: they work for all namespaces, and their kinds are
-//! the cluster's.
+//! OLM's two operators, which the tests share, because they handle all namespaces and their
+//! CustomResourceDefinitions are cluster-scoped.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use unlade_tests::olm::Olm;
 
 use crate::operator;
 
-/// OLM at work, for one test. It ends with the last test that has it.
+/// The running OLM, for one test. It stops with the last test that uses it.
 pub(crate) struct Stage {
     pub(crate) cluster: &'static Cluster,
     pub(crate) olm: &'static Olm,
-    /// Our image, which OLM has for both of its own.
+    /// Our image, which OLM uses in place of both of its own.
     pub(crate) ours: &'static str,
-    /// Where the operators are.
+    /// The namespace of the operators.
     home: String,
 }
 
@@ -64,7 +64,7 @@ impl Stage {
         shared().operators.as_ref().unwrap().hosts.set(service, address);
     }
 
-    /// What the catalog-operator has said.
+    /// Returns the log of the catalog-operator.
     pub(crate) fn catalog_operator_log(&self) -> String {
         let logs = ["--namespace", &self.home, "logs", operator::CATALOG];
         self.cluster.kubectl().run(logs).unwrap()

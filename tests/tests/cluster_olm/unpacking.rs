@@ -1,14 +1,14 @@
-//! What OLM's unpack Job leaves behind.
+//! The results of OLM's unpack Job.
 
 use serde_json::{Value, json};
 use unlade_tests::cluster::Namespace;
 
 use crate::{PATIENCE, Stage, catalog, is};
 
-/// What OLM finds its unpack Jobs by; ours have the key too.
+/// The label by which OLM finds its unpack Jobs. Our Jobs have it too.
 pub(crate) const REF: &str = "operatorframework.io/bundle-unpack-ref";
 
-/// The install plan of the subscription, once there is one.
+/// Returns the install plan of the Subscription, once it exists.
 pub(crate) fn wait_for_plan(namespace: &Namespace<'_>) -> Value {
     let subscription = catalog::wait(namespace, |subscription| {
         subscription["status"]["installPlanRef"]["name"].is_string()
@@ -20,7 +20,7 @@ pub(crate) fn wait_for_plan(namespace: &Namespace<'_>) -> Value {
     })
 }
 
-/// Kind and name of every object that a plan installs.
+/// Returns the kind and the name of every object that a plan installs.
 pub(crate) fn steps(plan: &Value) -> Vec<[&str; 2]> {
     let steps = plan["status"]["plan"].as_array().unwrap();
     steps
@@ -29,8 +29,8 @@ pub(crate) fn steps(plan: &Value) -> Vec<[&str; 2]> {
         .collect()
 }
 
-/// The `ConfigMap` that OLM's Job for this bundle has filled with our image, in a pod that had
-/// what OLM gives it and no more.
+/// Returns the `ConfigMap` that OLM's Job for this bundle has filled with our image. Checks that
+/// the pod had only what OLM gives it.
 pub(crate) fn config_map(stage: &Stage, namespace: &Namespace<'_>, bundle: &str) -> Value {
     let jobs = namespace.list("job");
     let of_bundle =
@@ -82,7 +82,7 @@ fn assert_is_confined(pod: &Value) {
     }
 }
 
-/// The bundle's name, as our loader reads the `ConfigMap`.
+/// Returns the name of the bundle, as our loader reads it from the `ConfigMap`.
 pub(crate) fn loaded_name(config_map: &Value) -> String {
     let config_map = unlade_config_map::ConfigMap::parse_json(config_map.to_string().as_bytes());
     let options = unlade_loader::Options::default();

@@ -1,4 +1,4 @@
-//! Bundles of unusual shapes, up to the plan of their installation.
+//! Bundles with unusual images, up to the install plan.
 
 use serde_json::Value;
 use unlade_oci::build::{Entry, Image};
@@ -7,7 +7,7 @@ use unlade_tests::cluster::Namespace;
 
 use crate::{Stage, bundle, catalog, policy, unpacking};
 
-/// How a ConfigMap says that its content is compressed.
+/// The annotation with the encoding of a ConfigMap.
 const ENCODING: &str = "olm.contentEncoding";
 
 #[test]
@@ -15,7 +15,7 @@ const ENCODING: &str = "olm.contentEncoding";
 fn cluster_olm_plans_a_bundle_that_fits_only_compressed() {
     let stage = Stage::open();
     let namespace = stage.cluster.namespace("olm-large");
-    // 64 objects of 32 KiB, twice of what a ConfigMap holds.
+    // 64 objects of 32 KiB: twice as much as a ConfigMap can contain.
     let names: Vec<_> = (0..64).map(|number| format!("part-{number}")).collect();
     let text = |name: &str| format!("{name} of the greetings\n").repeat(32 * 1024 / 24);
     let mut files: Vec<_> = names
@@ -37,7 +37,8 @@ fn cluster_olm_plans_a_bundle_that_fits_only_compressed() {
     }
 }
 
-/// Upstream's `cpb` fails for it: it looks for the bundle below the working directory.
+/// Upstream's `cpb` fails for this image, because it looks for the bundle below the working
+/// directory.
 #[test]
 #[ignore = "needs a testbed, OLM's programs, the static server"]
 fn cluster_olm_plans_an_awkward_image_under_pod_security_restricted() {
@@ -50,7 +51,7 @@ fn cluster_olm_plans_an_awkward_image_under_pod_security_restricted() {
         Entry::file("deploy/olm/csv.yaml", csv),
         Entry::file("deploy/olm/.hidden", bundle::config_map("hidden", "")),
         Entry::link("deploy/olm/linked.yaml", ".hidden"),
-        // What upstream's would take: the last of all that are called so.
+        // Upstream's `cpb` would use this file: the last one with this name.
         Entry::file("zzz/annotations.yaml", bundle::annotations("other", "zzz/")),
         Entry::file("zzz/csv.yaml", bundle::csv("other").to_string()),
         Entry::file("manifests/csv.yaml", bundle::csv("third").to_string()),
@@ -95,7 +96,7 @@ fn cluster_olm_plans_a_bundle_from_a_config_map_that_is_not_compressed() {
     assert_eq!(unpacking::steps(&plan), [["ClusterServiceVersion", "plain.v1.0.0"]]);
 }
 
-/// Has OLM plan the installation, which nobody approves: the `ConfigMap` and the plan.
+/// Makes OLM plan the installation, which nobody approves. Returns the `ConfigMap` and the plan.
 fn plan(stage: &Stage, namespace: &Namespace<'_>, package: &str, image: &Image) -> (Value, Value) {
     let image = stage.cluster.push(image, &format!("olm/{package}:1"));
     let bundle = catalog::Bundle { version: bundle::VERSION, replaces: None, image: &image };

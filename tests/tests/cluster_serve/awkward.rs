@@ -107,10 +107,10 @@ pub(crate) fn layers() -> Vec<Awkward> {
 
 /// Images with traps that catch a program that loads anything from them.
 pub(crate) fn traps() -> Vec<Awkward> {
-    let folder = tempfile::tempdir().unwrap();
-    trap::lay(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    trap::lay(directory.path());
     let mut entries = Vec::new();
-    take(folder.path(), "", &mut entries);
+    take(directory.path(), "", &mut entries);
     vec![
         awkward("traps", |image| image.layers.push(Layer::new(entries.clone()))),
         awkward("traps-and-env", |image| {

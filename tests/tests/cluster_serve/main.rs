@@ -35,8 +35,9 @@ const STEP: usize = 10;
 /// Real bundles of the sample: the largest ones, and every tenth of the others.
 fn real_bundles(stage: &Stage<'_>, way: Way) -> Vec<Bundle> {
     let size = |sample: &Sample| -> u64 {
-        let folders = ["manifests", "metadata"].map(|folder| sample.path.join(folder));
-        let files = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
+        let directories = ["manifests", "metadata"].map(|directory| sample.path.join(directory));
+        let files =
+            directories.iter().flat_map(|directory| fs::read_dir(directory).into_iter().flatten());
         files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
     };
     let mut real = corpus::published();
@@ -79,7 +80,7 @@ fn real_bundles_are_unpacked(way: Way) {
 
 #[test]
 #[ignore = "needs a cluster"]
-fn cluster_what_an_image_says_of_how_to_run_it_changes_nothing() {
+fn cluster_the_configuration_of_an_image_changes_nothing() {
     awkward_images_are_unpacked("settings", &awkward::settings());
 }
 
@@ -161,7 +162,7 @@ fn cluster_each_permission_of_the_unpacker_is_needed_and_its_absence_reported() 
 
 #[test]
 #[ignore = "needs a cluster"]
-fn cluster_the_readmes_kustomizations_are_taken_as_they_stand() {
+fn cluster_the_kustomizations_of_the_readme_are_accepted() {
     Stage::open("readme", |stage| {
         let readme = include_str!("../../../manifests/README.md");
         let namespace = format!("namespace: {}", stage.namespace.name());
@@ -183,7 +184,7 @@ fn cluster_the_readmes_kustomizations_are_taken_as_they_stand() {
 
 #[test]
 #[ignore = "needs a cluster"]
-fn cluster_what_others_wrote_stays_and_a_second_run_writes_nothing() {
+fn cluster_metadata_of_others_is_kept_and_a_second_run_writes_nothing() {
     Stage::open("others", |stage| {
         let bundle = stage.push("shared", Way::ImageVolume, &image::bundle(&example()), &example());
         let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}});

@@ -32,17 +32,22 @@ pub(crate) struct File {
     bytes: Vec<u8>,
 }
 
-/// Has buildah build `containerfile`; the context has the files of `image` in the folder `image`.
-pub(crate) fn build(containerfile: &str, image: &Image, folder: &Path) -> Built {
-    let context = folder.join("context");
+/// Has buildah build `containerfile`; the context has the files of `image` in the directory
+/// `image`.
+pub(crate) fn build(containerfile: &str, image: &Image, directory: &Path) -> Built {
+    let context = directory.join("context");
     fs::create_dir(&context).unwrap();
     tree::write(image, &context.join("image")).unwrap();
-    let file = folder.join("Containerfile");
+    let file = directory.join("Containerfile");
     fs::write(&file, containerfile).unwrap();
     let buildah = |arguments: &[&Path]| {
         let mut buildah = Command::new("buildah");
         // A store of its own, which needs no file system of the kernel's.
-        buildah.arg("--root").arg(folder.join("store")).arg("--runroot").arg(folder.join("run"));
+        buildah
+            .arg("--root")
+            .arg(directory.join("store"))
+            .arg("--runroot")
+            .arg(directory.join("run"));
         let output = buildah.args(["--storage-driver", "vfs"]).args(arguments).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "buildah {arguments:?}: {error}");
@@ -52,14 +57,14 @@ pub(crate) fn build(containerfile: &str, image: &Image, folder: &Path) -> Built 
     let mut words: Vec<&Path> = build.iter().map(Path::new).collect();
     words.extend([&*file, &*context]);
     buildah(&words);
-    let archive = format!("oci-archive:{}", folder.join("built.tar").display());
+    let archive = format!("oci-archive:{}", directory.join("built.tar").display());
     buildah(&["push".as_ref(), "it".as_ref(), archive.as_ref()]);
     read(&archive)
 }
 
 /// Ours, as it is written.
-pub(crate) fn ours(image: &Image, folder: &Path) -> Built {
-    let archive = format!("oci-archive:{}", folder.join("ours.tar").display());
+pub(crate) fn ours(image: &Image, directory: &Path) -> Built {
+    let archive = format!("oci-archive:{}", directory.join("ours.tar").display());
     write(image, &archive.parse().unwrap()).unwrap();
     read(&archive)
 }

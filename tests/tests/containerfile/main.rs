@@ -23,10 +23,10 @@ fn containerfile() -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// The image, of files made in `folder`.
-fn image(folder: &Path) -> Image {
+/// The image, of files made in `directory`.
+fn image(directory: &Path) -> Image {
     let file = |name: &str| -> PathBuf {
-        let path = folder.join(name);
+        let path = directory.join(name);
         fs::write(&path, name).unwrap();
         path
     };
@@ -47,8 +47,8 @@ fn last_stage(text: &str) -> Vec<Instruction> {
 
 #[test]
 fn the_containerfile_says_what_the_image_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = image(folder.path()).config;
+    let directory = tempfile::tempdir().unwrap();
+    let config = image(directory.path()).config;
     let stage = last_stage(&containerfile());
     let of = |name: &str| -> Vec<&str> {
         let named = stage.iter().filter(|it| it.name == name);
@@ -83,14 +83,14 @@ fn the_builder_lays_the_image_out_with_the_rust_of_the_workspace() {
 #[test]
 #[ignore = "needs buildah"]
 fn buildah_makes_the_same_image() {
-    let folder = tempfile::tempdir().unwrap();
-    let image = image(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let image = image(directory.path());
     // In place of the builder, which would take minutes, what it makes.
     let stage = containerfile();
     let (_, stage) = stage.rsplit_once("\nFROM ").unwrap();
     let text = format!("FROM scratch AS build\nCOPY image/ /image/\nFROM {stage}");
-    let built = engine::build(&text, &image, folder.path());
-    let ours = engine::ours(&image, folder.path());
+    let built = engine::build(&text, &image, directory.path());
+    let ours = engine::ours(&image, directory.path());
     assert_eq!(built.config, ours.config);
     assert_eq!(built.files, ours.files);
 }

@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-/// Objects by path, to be read and replaced. Its threads end with the test process.
+/// Objects by path, which clients can read and replace. Its threads end with the test process.
 #[derive(Clone)]
 pub(crate) struct ApiServer {
     pub(crate) address: SocketAddr,
@@ -35,7 +35,7 @@ impl ApiServer {
         self.objects.lock().unwrap().remove(path)
     }
 
-    /// One request, which ends the connection.
+    /// Responds to one request, and closes the connection.
     fn answer(&self, mut stream: TcpStream) {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
         let mut line = String::new();

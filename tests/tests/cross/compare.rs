@@ -18,12 +18,13 @@ use unlade_yaml as yaml;
 pub(crate) struct Pair<'a> {
     pub(crate) theirs: &'a Value,
     pub(crate) ours: &'a Value,
-    /// Where the bundle is.
+    /// The directory of the bundle.
     pub(crate) directory: &'a Path,
 }
 
 impl Pair<'_> {
-    /// All that differs between the two, and in what either loader makes of either of them.
+    /// Returns all differences between the two, and between the results of both loaders for each of
+    /// them.
     pub(crate) fn differences(&self, peer: &mut Peer) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         self.values(&mut found);
@@ -88,7 +89,7 @@ impl Pair<'_> {
     }
 }
 
-/// Field and decoded bytes of every key.
+/// Returns the field and the decoded bytes of every key.
 fn values(config_map: &Value) -> BTreeMap<String, (&'static str, Vec<u8>)> {
     let encoding = &config_map["metadata"]["annotations"]["olm.contentEncoding"];
     let decode = |bytes: Vec<u8>| {
@@ -105,7 +106,7 @@ fn values(config_map: &Value) -> BTreeMap<String, (&'static str, Vec<u8>)> {
         for (key, value) in config_map[field].as_object().into_iter().flatten() {
             let text = value.as_str().unwrap();
             let bytes = if field == "data" {
-                // Which no encoding concerns.
+                // The encoding does not apply to them.
                 text.as_bytes().to_vec()
             } else {
                 decode(STANDARD.decode(text).unwrap())
@@ -116,9 +117,9 @@ fn values(config_map: &Value) -> BTreeMap<String, (&'static str, Vec<u8>)> {
     values
 }
 
-/// What annotations.yaml of metadata/, else of manifests/, says.
+/// Returns the annotations in the annotations.yaml of metadata/, or else of manifests/.
 fn written(directory: &Path) -> serde_json::Map<String, Value> {
-    let read = |folder: &str| fs::read(directory.join(folder).join("annotations.yaml"));
+    let read = |dir: &str| fs::read(directory.join(dir).join("annotations.yaml"));
     let Ok(text) = read("metadata").or_else(|_| read("manifests")) else {
         return serde_json::Map::new();
     };
@@ -127,7 +128,7 @@ fn written(directory: &Path) -> serde_json::Map<String, Value> {
     json["annotations"].as_object().cloned().unwrap_or_default()
 }
 
-/// What our loader makes of a ConfigMap, as far as upstream's does.
+/// Returns the result of our loader for a ConfigMap, with the fields that upstream's loader sets.
 pub(crate) fn load(config_map: &Value) -> Result<Loaded, String> {
     let config_map = ConfigMap::parse_json(config_map.to_string().as_bytes());
     let config_map = config_map.map_err(|error| error.to_string())?;

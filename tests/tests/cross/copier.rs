@@ -10,13 +10,13 @@ use crate::tree::Tree;
 
 const MANIFESTS: &str = "operators.operatorframework.io.bundle.manifests.v1";
 
-/// What a run left.
+/// The result of a run.
 struct Copied {
     /// Whether it succeeded.
     is_done: bool,
-    /// Every file of the destination by its path, links followed within the image.
+    /// The files of the destination by their paths. Links are followed within the image.
     files: BTreeMap<String, String>,
-    /// What the run said on standard error.
+    /// The standard error of the run.
     log: String,
 }
 
@@ -47,7 +47,7 @@ impl Copiers {
     }
 }
 
-/// The file system of the image of a bundle whose annotations.yaml has these entries.
+/// Creates the file system of a bundle image whose annotations.yaml has these entries.
 fn image(annotations: &str) -> Tree {
     Tree::new()
         .with("metadata/annotations.yaml", &format!("annotations: {{{annotations}}}\n"))
@@ -55,15 +55,15 @@ fn image(annotations: &str) -> Tree {
         .with("manifests/csv.yaml", "kind: ClusterServiceVersion\n")
 }
 
-/// As an image, with a program in `/util`.
 impl Tree {
+    /// Adds a program as in an image, in `/util`.
     fn with_program(self, program: &Path) -> Self {
-        let folder = self.path().join("util");
-        fs::create_dir_all(&folder).unwrap();
-        // By another process: a program that is open for writing, here or in a child that another
-        // test starts meanwhile, does not run.
+        let directory = self.path().join("util");
+        fs::create_dir_all(&directory).unwrap();
+        // Another process copies the program: a program that is open for writing cannot run, and a
+        // child that another test starts in the meantime inherits open files.
         let copy =
-            Command::new("install").arg("-m755").arg(program).arg(folder.join("cpb")).status();
+            Command::new("install").arg("-m755").arg(program).arg(directory.join("cpb")).status();
         assert!(copy.unwrap().success());
         self
     }
@@ -79,12 +79,12 @@ impl Tree {
         self.command(working_directory, destination).output().unwrap()
     }
 
-    /// The files in a folder, whose links lead where they lead in the image.
-    fn files(&self, folder: &str) -> BTreeMap<String, String> {
+    /// Returns the files in a directory. Links lead to the same files as in the image.
+    fn files(&self, directory: &str) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
-        let mut pending = vec![self.path().join(folder)];
-        while let Some(folder) = pending.pop() {
-            for entry in fs::read_dir(&folder).into_iter().flatten() {
+        let mut pending = vec![self.path().join(directory)];
+        while let Some(directory) = pending.pop() {
+            for entry in fs::read_dir(&directory).into_iter().flatten() {
                 let path = entry.unwrap().path();
                 let name = path.strip_prefix(self.path()).unwrap().display().to_string();
                 if path.is_dir() {
@@ -101,7 +101,7 @@ impl Tree {
 
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs, root"]
-fn what_upstream_copies_of_a_bundle_is_copied() {
+fn files_that_upstream_copies_are_copied() {
     let copiers = Copiers::open();
     let named = format!("{MANIFESTS}: deploy/olm/");
     let cases: [(&str, &dyn Fn() -> Tree); 6] = [
@@ -127,7 +127,7 @@ fn what_upstream_copies_of_a_bundle_is_copied() {
 
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs, root"]
-fn what_annotations_yaml_of_another_program_says_is_not_taken() {
+fn annotations_yaml_of_another_program_is_ignored() {
     let copiers = Copiers::open();
     let image =
         || image("a: b").with("usr/share/annotations.yaml", "annotations: {foreign: yes}\n");
@@ -137,7 +137,7 @@ fn what_annotations_yaml_of_another_program_says_is_not_taken() {
     assert!(theirs.is_done && foreign, "upstream's takes the last in the file system");
 }
 
-/// Upstream's ends with an error, or follows the path in the whole file system.
+/// Upstream's `cpb` fails, or follows the path in the whole file system.
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs, root"]
 fn paths_that_lead_nowhere_are_reported_or_refused() {
@@ -157,10 +157,10 @@ fn paths_that_lead_nowhere_are_reported_or_refused() {
     }
 }
 
-/// Upstream's finds the file anywhere in the file system, and ignores `metadata.v1` too.
+/// Upstream's `cpb` finds the file anywhere in the file system, and ignores `metadata.v1` too.
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs, root"]
-fn metadata_is_read_in_its_place() {
+fn metadata_is_read_only_from_its_own_directory() {
     let copiers = Copiers::open();
     let named = "operators.operatorframework.io.bundle.metadata.v1: deploy/meta/";
     let other = "annotations: {c: d}\n";
@@ -180,7 +180,7 @@ fn metadata_is_read_in_its_place() {
     assert!(!ours.is_done && theirs.is_done);
 }
 
-/// `extract` leaves it out with a warning, as upstream's `extract` does without.
+/// `extract` drops it with a warning; upstream's `extract` drops it silently.
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs, root"]
 fn a_list_among_the_annotations_does_not_affect_the_copy() {
@@ -196,7 +196,7 @@ fn a_list_among_the_annotations_does_not_affect_the_copy() {
 
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs, root"]
-fn no_link_is_followed_out() {
+fn links_out_of_the_bundle_are_refused() {
     let copiers = Copiers::open();
     for target in ["/etc/passwd", "../metadata/dependencies.yaml", "/proc/self/environ"] {
         let image = || image("a: b").with_link("manifests/link.yaml", target);
@@ -221,12 +221,13 @@ fn the_working_directory_of_the_image_does_not_matter() {
 #[ignore = "needs the static unpacker, upstream's programs, root"]
 fn the_destination_is_the_argument() {
     let copiers = Copiers::open();
-    for (program, folder) in [(copiers.ours.clone(), "elsewhere"), (copiers.theirs.cpb(), "bundle")]
+    for (program, directory) in
+        [(copiers.ours.clone(), "elsewhere"), (copiers.theirs.cpb(), "bundle")]
     {
         let image = image("a: b").with_program(&program);
         assert!(image.run("/", "/elsewhere").status.success());
-        let copied = ["elsewhere", "bundle"].map(|folder| image.files(folder).len());
-        assert_eq!(copied, if folder == "elsewhere" { [2, 0] } else { [0, 2] });
+        let copied = ["elsewhere", "bundle"].map(|directory| image.files(directory).len());
+        assert_eq!(copied, if directory == "elsewhere" { [2, 0] } else { [0, 2] });
     }
 }
 
@@ -248,7 +249,7 @@ fn nothing_but_the_bundle_is_opened() {
     let (_, own) = trace.split_once("execve(\"/util/cpb\"").unwrap();
     let paths: Vec<_> = own.lines().skip(1).filter_map(|line| line.split('"').nth(1)).collect();
     let bundle = ["/", "", ".", "metadata", "manifests", "annotations.yaml", "csv.yaml"];
-    // What the start of a static program asks for.
+    // A static program opens these at its start.
     let own_start = ["/proc/self/exe", "/proc/self/maps"];
     let foreign: Vec<_> = paths
         .iter()

@@ -20,7 +20,7 @@ const DELIBERATE: [(&str, &str, &str); 21] = [
     (TYPED2, BOTH, "annotation operators.operatorframework.io.bundle.manifests.v1"),
     (TYPED2, BOTH, "annotation operators.operatorframework.io.bundle.mediatype.v1"),
     (TYPED2, BOTH, "annotation operators.operatorframework.io.bundle.package.v1"),
-    // What is no UTF-8 lies in the binaryData of a plain ConfigMap, with its bytes.
+    // Text that is not UTF-8 is in the binaryData of a plain ConfigMap, unchanged.
     ("crafted/bom", PLAIN, "key utf16be.yaml"),
     ("crafted/bom", PLAIN, "key utf16le.yaml"),
     ("crafted/bom", PLAIN, "our loader of ours"),
@@ -29,7 +29,7 @@ const DELIBERATE: [(&str, &str, &str); 21] = [
     ("crafted/not-utf8", PLAIN, "key latin1.yaml"),
     ("crafted/not-utf8", PLAIN, "our loader of ours"),
     ("crafted/not-utf8", PLAIN, "upstream's loader of ours"),
-    // Files without a legal key are left out.
+    // Files without a legal key are dropped.
     ("crafted/name-dotdot", BOTH, "taken"),
     ("crafted/name-long", BOTH, "taken"),
     // Flow collections nest at most 128 deep.
@@ -39,7 +39,7 @@ const DELIBERATE: [(&str, &str, &str); 21] = [
     ("crafted/symlink-outside", BOTH, "refused"),
 ];
 
-/// What is expected of a bundle in an encoding.
+/// Returns the expected differences for a bundle in an encoding.
 pub(crate) fn differences(bundle: &str, encoding: &str) -> BTreeSet<String> {
     let is_meant = |of: &str| of == BOTH || of == encoding;
     let rows = DELIBERATE.iter().filter(|(name, of, _)| *name == bundle && is_meant(of));

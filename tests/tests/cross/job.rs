@@ -14,12 +14,12 @@ use unlade_tests::shipped;
 
 use crate::compare::Pair;
 
-/// For all Jobs together.
+/// The deadline for all Jobs together.
 const PATIENCE: &str = "--timeout=300s";
 
 /// A bundle that is unpacked.
 struct Bundle<'s> {
-    /// By what rule it was chosen.
+    /// The rule by which it was chosen.
     rule: &'static str,
     sample: &'s Sample,
     image: String,
@@ -41,8 +41,8 @@ fn choose(samples: &[Sample]) -> Vec<(&'static str, &Sample, bool)> {
         fs::read_dir(sample.path.join("metadata")).unwrap().flatten().any(others)
     };
     let has_link = |sample: &&Sample| {
-        let folder = fs::read_dir(sample.path.join("manifests"));
-        folder.into_iter().flatten().flatten().any(|entry| entry.path().is_symlink())
+        let dir = fs::read_dir(sample.path.join("manifests"));
+        dir.into_iter().flatten().flatten().any(|entry| entry.path().is_symlink())
     };
     let loses_a_file = |sample: &&Sample| {
         let n_keys = sample.golden.gzip.as_ref().map_or(0, |golden| golden.keys.len());
@@ -65,16 +65,16 @@ fn choose(samples: &[Sample]) -> Vec<(&'static str, &Sample, bool)> {
     .collect()
 }
 
-/// The directory as it is, links and all.
+/// Creates an image of the directory as it is, including its links.
 fn image(directory: &Path) -> Image {
     let mut entries = Vec::new();
-    for folder in ["manifests", "metadata"] {
-        let path = directory.join(folder);
+    for dir in ["manifests", "metadata"] {
+        let path = directory.join(dir);
         if path.is_symlink() {
             continue;
         }
         for entry in fs::read_dir(path).unwrap().flatten() {
-            let name = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+            let name = format!("{dir}/{}", entry.file_name().to_str().unwrap());
             entries.push(match fs::read_link(entry.path()) {
                 Ok(target) => Entry::link(name, target.to_str().unwrap()),
                 Err(_) => Entry::file(name, fs::read(entry.path()).unwrap()),
@@ -133,7 +133,7 @@ fn cluster_olms_job_fills_the_same_config_map_with_our_images() {
     }
 }
 
-/// Makes the objects of OLM's Jobs for all bundles.
+/// Creates the objects of OLM's Jobs for all bundles.
 fn start(
     cluster: &Cluster,
     namespace: &Namespace<'_>,
@@ -169,7 +169,8 @@ fn start(
     apply(items);
 }
 
-/// It needs no cluster, but its programs, which are built with those of one.
+/// This needs no cluster, but the programs of OLM, which are built together with those of a
+/// testbed.
 #[test]
 #[ignore = "needs a testbed, OLM's programs"]
 fn cluster_flags_that_opm_refuses_are_refused() {
@@ -184,7 +185,7 @@ fn cluster_flags_that_opm_refuses_are_refused() {
         assert_eq!(output.stdout, b"", "{args:?}");
         String::from_utf8(output.stderr).unwrap().lines().next().unwrap().to_owned()
     };
-    // The arguments, and what of them both messages name.
+    // The arguments, and the part of them that both messages name.
     for (args, named) in [
         (&["-l", "1Mi"][..], "1Mi"),
         (&["--datalimit=18446744073709551616"], "18446744073709551616"),

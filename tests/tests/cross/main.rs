@@ -1,8 +1,9 @@
-//! Ours beside upstream's own code, both ways: what our `opm alpha bundle extract` writes and
-//! upstream's loads, what upstream's writes and our loader loads, and what `cpb` copies.
+//! Compares our programs with upstream's code, in both directions: upstream's loader reads what our
+//! `opm alpha bundle extract` writes, our loader reads what upstream's writer writes, and both
+//! `cpb` copy the same files.
 //!
-//! Upstream's writer and loader are asked directly (`tests/peers`), ours is the static program as
-//! it is shipped, against an API server of one ConfigMap.
+//! Upstream's writer and loader run in a program of `tests/peers`. Ours is the released static
+//! program, with an API server that has one ConfigMap.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,25 +12,25 @@
     reason = "helpers of tests, which clippy does not count as such"
 )]
 
-/// As much of an API server as the program asks for.
+/// The part of an API server that the program uses.
 mod api_server;
-/// What differs between two ConfigMaps, and between what is loaded out of them.
+/// The differences between two ConfigMaps, and between the bundles that are loaded from them.
 mod compare;
-/// `cpb` beside upstream's, in images.
+/// Our `cpb` and upstream's, in images.
 mod copier;
-/// Differences that are meant.
+/// Deliberate differences.
 mod deliberate;
-/// OLM's own Job with either images.
+/// OLM's own Job with our images and with upstream's.
 mod job;
 /// Every bundle of the corpus.
 mod matrix;
-/// Bundles that nobody has published.
+/// Bundles that are derived from the corpus.
 mod mutation;
-/// Our program, run.
+/// Runs our program.
 mod ours;
-/// What `extract` takes with a warning, and `serve` refuses.
+/// Bundles that `extract` accepts with a warning, and `serve` refuses.
 mod strict;
-/// Files that a test makes.
+/// Files that a test creates.
 mod tree;
 
 use std::collections::BTreeSet;
@@ -40,12 +41,12 @@ use ours::Ours;
 use serde_json::{Value, json};
 use unlade_tests::peer::{Fill, Peer};
 
-/// The image that the bundles are said to be out of.
+/// The image that is recorded as the source of the bundles.
 const IMAGE: &str = "registry.example/bundles/one@sha256:0";
-/// What `extract` takes by default, and a ConfigMap.
+/// The default limit of `extract`, which is also that of a ConfigMap.
 const LIMIT: u64 = 1 << 20;
 
-/// Both sides.
+/// Our program and upstream's.
 struct Cross {
     peer: Peer,
     ours: Ours,
@@ -56,7 +57,7 @@ impl Cross {
         Self { ours: Ours::open(), peer: Peer::open() }
     }
 
-    /// What differs for the bundle in a directory.
+    /// Returns the differences for the bundle in a directory.
     fn differences(&mut self, directory: &Path, is_compressed: bool) -> BTreeSet<String> {
         let existing = existing();
         let theirs = self.peer.fill(&Fill {
@@ -89,7 +90,7 @@ impl Cross {
     }
 }
 
-/// The ConfigMap as OLM makes it.
+/// Returns an empty ConfigMap as OLM creates it.
 fn existing() -> Value {
     json!({
         "apiVersion": "v1",

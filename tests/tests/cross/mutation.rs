@@ -8,13 +8,13 @@ use unlade_yaml as yaml;
 
 use crate::Cross;
 
-/// How many are tried; `UNLADE_MUTATIONS` sets another number, `UNLADE_SEED` another beginning.
+/// The number of mutations. `UNLADE_MUTATIONS` sets another number, and `UNLADE_SEED` another seed.
 const NUMBER: u64 = 120;
-/// The maximum size of a bundle that is mutated, in bytes: small bundles are as useful, and many more
-/// of them can be tried.
+/// The maximum size of a bundle that is mutated, in bytes: small bundles are as useful, and many
+/// more of them can be tried.
 const LARGEST: usize = 100_000;
 
-/// What is written into files, at the beginning of lines or anywhere.
+/// Texts that are inserted into files, at the beginning of lines or anywhere.
 const TEXTS: [&[u8]; 46] = [
     b"---\n",
     b"--- # x\n",
@@ -64,7 +64,7 @@ const TEXTS: [&[u8]; 46] = [
     b"metadata: {name: other}\n",
 ];
 
-/// What files are called.
+/// Names of files.
 const NAMES: [&str; 14] = [
     "a b.yaml",
     "a:b.yaml",
@@ -82,7 +82,7 @@ const NAMES: [&str; 14] = [
     "a_b+c~d.yaml",
 ];
 
-/// What the values of annotations become.
+/// Values of annotations.
 const VALUES: [&str; 14] = [
     "4.10",
     "007",
@@ -100,7 +100,7 @@ const VALUES: [&str; 14] = [
     "| \n    a\n    b\n",
 ];
 
-/// Numbers that look like chance, the same each time (xorshift).
+/// Pseudorandom numbers, which are the same each time (xorshift).
 struct Chance(u64);
 
 impl Chance {
@@ -134,10 +134,10 @@ fn mutated_bundles_are_written_and_loaded_as_upstream_does_it() {
         for _ in 0..=chance.below(4) {
             mutate(&mut files, other, &mut chance);
         }
-        let folder = tempfile::tempdir().unwrap();
-        write(folder.path(), &mut files);
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), &mut files);
         for is_compressed in [false, true] {
-            let found = cross.differences(folder.path(), is_compressed);
+            let found = cross.differences(dir.path(), is_compressed);
             let (meant, others): (Vec<_>, Vec<_>) =
                 found.into_iter().partition(|what| is_meant(what, &files, is_compressed));
             n_meant += meant.len();
@@ -193,7 +193,7 @@ fn mutate(files: &mut Vec<File>, other: &[File], chance: &mut Chance) {
     }
 }
 
-/// Another value in annotations.yaml.
+/// Changes a value in annotations.yaml.
 fn value(files: &mut [File], chance: &mut Chance) {
     let Some(file) = files.iter_mut().find(|file| file.path() == "metadata/annotations.yaml")
     else {
@@ -211,24 +211,24 @@ fn value(files: &mut [File], chance: &mut Chance) {
     file.bytes = (lines.join("\n") + "\n").into_bytes();
 }
 
-/// Files of one path overwrite each other; those that are written stay in `files`.
-fn write(folder: &Path, files: &mut Vec<File>) {
+/// Writes the files. Of several files with the same path, the last one stays, also in `files`.
+fn write(dir: &Path, files: &mut Vec<File>) {
     let mut paths = BTreeSet::new();
     files.reverse();
     files.retain(|file| paths.insert(file.path()));
     for directory in ["manifests", "metadata"] {
-        fs::create_dir_all(folder.join(directory)).unwrap();
+        fs::create_dir_all(dir.join(directory)).unwrap();
     }
     for file in files {
-        fs::write(folder.join(file.path()), &file.bytes).unwrap();
+        fs::write(dir.join(file.path()), &file.bytes).unwrap();
     }
 }
 
-/// Whether a row of docs/compatibility.md has the difference.
+/// Checks whether a row of docs/compatibility.md describes the difference.
 fn is_meant(what: &str, files: &[File], is_compressed: bool) -> bool {
     let is_utf8 = files.iter().all(|file| std::str::from_utf8(&file.bytes).is_ok());
     if what.ends_with(" is left out") {
-        // What Kubernetes refuses.
+        // Kubernetes refuses these annotations.
         return true;
     }
     if let Some(key) = what.strip_prefix("annotation ") {

@@ -16,10 +16,10 @@ const PATH: &str = "/api/v1/namespaces/olm/configmaps/bundle";
 pub(crate) struct Ours {
     program: PathBuf,
     server: ApiServer,
-    folder: TempDir,
+    directory: TempDir,
 }
 
-/// What a run of `opm alpha bundle extract` left.
+/// The result of a run of `opm alpha bundle extract`.
 pub(crate) struct Extracted {
     pub(crate) config_map: Value,
     pub(crate) log: String,
@@ -28,7 +28,7 @@ pub(crate) struct Extracted {
 impl Ours {
     pub(crate) fn open() -> Self {
         let program = shipped::unpacker();
-        let (server, folder) = (ApiServer::start(), tempfile::tempdir().unwrap());
+        let (server, directory) = (ApiServer::start(), tempfile::tempdir().unwrap());
         let config = json!({
             "current-context": "x",
             "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
@@ -37,11 +37,11 @@ impl Ours {
             ],
             "users": [{"name": "u", "user": {}}],
         });
-        fs::write(folder.path().join("kubeconfig"), config.to_string()).unwrap();
-        Self { program, server, folder }
+        fs::write(directory.path().join("kubeconfig"), config.to_string()).unwrap();
+        Self { program, server, directory }
     }
 
-    /// Fills an existing ConfigMap; the error is the output of the program.
+    /// Fills an existing ConfigMap. The error is the output of the program.
     pub(crate) fn extract(
         &self,
         directory: &Path,
@@ -51,7 +51,7 @@ impl Ours {
         self.server.put(PATH, existing.clone());
         let mut command = Command::new(&self.program);
         command.arg0("opm").args(["alpha", "bundle", "extract", "-n", "olm", "-c", "bundle"]);
-        command.arg("-k").arg(self.folder.path().join("kubeconfig"));
+        command.arg("-k").arg(self.directory.path().join("kubeconfig"));
         command.arg("-m").arg(directory.join(""));
         command.args(is_compressed.then_some("-z")).env("CONTAINER_IMAGE", IMAGE);
         let output = command.output().unwrap();
@@ -67,7 +67,7 @@ impl Ours {
         }
     }
 
-    /// What `serve` makes of the same bundle; the error is what it said.
+    /// Runs `serve` for the same bundle. The error is its output.
     pub(crate) fn serve(&self, directory: &Path) -> Result<String, String> {
         let mut command = Command::new(&self.program);
         command.args(["serve", "--dry-run", "--bundle"]);

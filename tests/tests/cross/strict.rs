@@ -17,19 +17,19 @@ fn bundle() -> Tree {
         .with("metadata/annotations.yaml", &annotations("com.example/colour: green"))
 }
 
-/// annotations.yaml with a package and these further lines.
+/// Returns an annotations.yaml with a package and these additional lines.
 fn annotations(others: &str) -> String {
     format!("annotations:\n  {PACKAGE}: tea\n  {others}\n")
 }
 
-/// What `extract` says of a bundle that `serve` refuses.
+/// The messages about a bundle that `extract` accepts and `serve` refuses.
 struct Leniency {
     bundle: Tree,
-    /// Parts of its warnings, each of a line of its own.
+    /// Parts of the warnings of `extract`, one for each line.
     warnings: &'static [&'static str],
-    /// Part of what `serve` says.
+    /// A part of the error of `serve`.
     refusal: &'static str,
-    /// Whether the API server takes what upstream writes of it.
+    /// Whether the API server accepts the ConfigMap that upstream writes.
     is_upstreams: bool,
 }
 
@@ -97,7 +97,7 @@ fn leniencies() -> Vec<Leniency> {
             is_upstreams: true,
         },
         Leniency {
-            // Our marks alone, which hold the original names, pass what fits.
+            // Our marks contain the original names, so they alone exceed the limit.
             bundle: (0..1_200)
                 .fold(bundle(), |bundle, at| {
                     bundle.with(&format!("manifests/{at:04}{}.yaml", " b".repeat(77)), "1")
@@ -112,7 +112,7 @@ fn leniencies() -> Vec<Leniency> {
 
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs"]
-fn what_upstream_accepts_is_accepted_with_a_warning_and_refused_by_serve() {
+fn invalid_bundles_are_accepted_with_a_warning_as_upstream_and_refused_by_serve() {
     let mut cross = Cross::open();
     for leniency in leniencies() {
         let directory = leniency.bundle.path();
@@ -148,7 +148,7 @@ fn what_upstream_accepts_is_accepted_with_a_warning_and_refused_by_serve() {
 
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs"]
-fn what_upstream_refuses_is_refused_by_both() {
+fn bundles_that_upstream_refuses_are_refused_by_both() {
     let mut cross = Cross::open();
     for bundle in [
         bundle().with("manifests/nested/a.yaml", ""),
@@ -183,7 +183,8 @@ fn files_of_metadata_lie_where_upstream_writes_them() {
     assert!(served.contains("binaryData:\n  object.yaml:"), "{served}");
 }
 
-/// Those of others are kept, which upstream replaces; where both do not fit, they go.
+/// Annotations of others are kept, while upstream replaces them. If they do not fit together with
+/// those of the bundle, only upstream's six and our marks are written.
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs"]
 fn annotations_of_others_stay_while_they_fit() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-/// Files in a folder of their own.
+/// A temporary directory with files.
 pub(crate) struct Tree(TempDir);
 
 impl Tree {
@@ -12,7 +12,7 @@ impl Tree {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// The same with this file.
+    /// Adds this file.
     pub(crate) fn with(self, path: &str, text: &str) -> Self {
         let path = self.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

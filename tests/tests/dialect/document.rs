@@ -9,7 +9,7 @@ use crate::{Case, Random, compare};
 
 #[test]
 #[ignore = "needs Go"]
-fn what_we_take_of_a_document_go_reads_the_same() {
+fn accepted_documents_are_read_as_go_reads_them() {
     compare("documents beside Go's encoding/json", case, |case| {
         ours(case).map_err(|error| error.to_string())
     });

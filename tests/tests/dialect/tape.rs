@@ -9,7 +9,7 @@ use crate::{Case, Random, compare, hex};
 
 #[test]
 #[ignore = "needs Go"]
-fn what_we_take_of_a_layer_go_reads_the_same() {
+fn accepted_layers_are_read_as_go_reads_them() {
     compare("layers beside Go's archive/tar", case, ours);
 }
 

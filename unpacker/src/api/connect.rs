@@ -57,7 +57,7 @@ pub(crate) enum Error {
     #[error("the HTTP request to {address} failed")]
     Http { address: SocketAddr, source: hyper::Error },
     #[error("the response of {address} is larger than {MAX_RESPONSE_SIZE} bytes")]
-    AnswerSize { address: SocketAddr },
+    ResponseSize { address: SocketAddr },
     #[error("failed to build the request")]
     Request { source: hyper::http::Error },
     #[error("failed to read the token")]
@@ -72,7 +72,7 @@ impl Error {
                 true
             }
             Self::Untrusted { .. }
-            | Self::AnswerSize { .. }
+            | Self::ResponseSize { .. }
             | Self::Request { .. }
             | Self::Token { .. } => false,
         }
@@ -153,7 +153,7 @@ impl Connection {
                     Ok(source) => failed(*source),
                     Err(error) => {
                         debug_assert!(error.is::<LengthLimitError>());
-                        Error::AnswerSize { address }
+                        Error::ResponseSize { address }
                     }
                 }
             })?;
@@ -170,9 +170,9 @@ impl Connection {
         // The connection transfers the bytes that the exchange waits for, so both are polled. If
         // the server closes the connection, it ends first, and the exchange reads what is buffered.
         poll_fn(|context| {
-            let answer = exchange.as_mut().poll(context);
-            if answer.is_ready() || !open || connection.as_mut().poll(context).is_pending() {
-                return answer;
+            let response = exchange.as_mut().poll(context);
+            if response.is_ready() || !open || connection.as_mut().poll(context).is_pending() {
+                return response;
             }
             open = false;
             exchange.as_mut().poll(context)

@@ -98,8 +98,8 @@ impl Kubeconfig {
             }
         }
         // Paths in a kubeconfig are relative to it.
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let access = access(cluster, cluster_name, user, folder)?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let access = access(cluster, cluster_name, user, directory)?;
         let has_credentials = |user| CREDENTIALS.iter().any(|field| is_set(user, field));
         let withholds_credentials = access.tls.is_none() && user.is_some_and(has_credentials);
         let namespace = string(context, "namespace").filter(|namespace| !namespace.is_empty());
@@ -112,7 +112,7 @@ fn access(
     cluster: Value<'_>,
     cluster_name: &str,
     user: Option<Value<'_>>,
-    folder: &Path,
+    directory: &Path,
 ) -> Result<Access, Error> {
     let missing = |field| Error::NoField { cluster: cluster_name.to_owned(), field };
     let server = string(cluster, "server").ok_or_else(|| missing("server"))?;
@@ -140,9 +140,9 @@ fn access(
             Some(name) => ServerName::try_from(name.to_owned())
                 .map_err(|_| Error::ServerName { name: name.to_owned() })?,
         };
-        let authority = bytes(cluster, "certificate-authority", AUTHORITY_DATA, folder)?
+        let authority = bytes(cluster, "certificate-authority", AUTHORITY_DATA, directory)?
             .ok_or_else(|| missing("certificate-authority"))?;
-        let client = user.map(|user| client(user, folder)).transpose()?.flatten();
+        let client = user.map(|user| client(user, directory)).transpose()?.flatten();
         let config = tls_config(&authority, "certificate-authority", client)?;
         Some(Tls { config: Arc::new(config), name })
     } else {
@@ -152,7 +152,7 @@ fn access(
         address: SocketAddr::new(ip, port),
         host: authority.to_string(),
         base: uri.path().trim_end_matches('/').to_owned(),
-        token: user.filter(|_| tls.is_some()).map_or(Token::None, |user| token(user, folder)),
+        token: user.filter(|_| tls.is_some()).map_or(Token::None, |user| token(user, directory)),
         tls,
     })
 }
@@ -167,12 +167,12 @@ const KEY_DATA: &str = "client-key-data";
 /// A client certificate with its chain, and its key.
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-fn client(user: Value<'_>, folder: &Path) -> Result<Option<Identity>, Error> {
-    let Some(chain) = bytes(user, "client-certificate", CERTIFICATE_DATA, folder)? else {
+fn client(user: Value<'_>, directory: &Path) -> Result<Option<Identity>, Error> {
+    let Some(chain) = bytes(user, "client-certificate", CERTIFICATE_DATA, directory)? else {
         return Ok(None);
     };
     let no_key = || credential::Error::NoKey { what: "client-key".to_owned() };
-    let key = bytes(user, "client-key", KEY_DATA, folder)?.ok_or_else(no_key)?;
+    let key = bytes(user, "client-key", KEY_DATA, directory)?.ok_or_else(no_key)?;
     let key = PrivateKeyDer::from_pem_slice(&key).map_err(|_| no_key())?;
     let chain = certificates(&chain);
     if chain.is_empty() {
@@ -183,9 +183,9 @@ fn client(user: Value<'_>, folder: &Path) -> Result<Option<Identity>, Error> {
 }
 
 /// Returns the token of `user`. As in Kubernetes, the file is preferred, because it may be rotated.
-fn token(user: Value<'_>, folder: &Path) -> Token {
+fn token(user: Value<'_>, directory: &Path) -> Token {
     match (string(user, "tokenFile"), string(user, "token")) {
-        (Some(file), _) if !file.is_empty() => Token::File(folder.join(file)),
+        (Some(file), _) if !file.is_empty() => Token::File(directory.join(file)),
         (_, Some(token)) if !token.is_empty() => Token::Fixed(token.to_owned()),
         _ => Token::None,
     }
@@ -197,14 +197,14 @@ fn bytes(
     entry: Value<'_>,
     file: &str,
     data: &'static str,
-    folder: &Path,
+    directory: &Path,
 ) -> Result<Option<Vec<u8>>, Error> {
     if let Some(text) = string(entry, data).filter(|text| !text.is_empty()) {
         let text: String = text.split_ascii_whitespace().collect();
         return STANDARD.decode(text).map(Some).map_err(|_| Error::Base64 { field: data });
     }
     match string(entry, file).filter(|path| !path.is_empty()) {
-        Some(path) => Ok(Some(read(&folder.join(path))?)),
+        Some(path) => Ok(Some(read(&directory.join(path))?)),
         None => Ok(None),
     }
 }

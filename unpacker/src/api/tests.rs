@@ -17,13 +17,13 @@ type Check = fn(&Error) -> bool;
 
 /// Returns the given responses in order, and records the requests.
 struct Script {
-    answers: RefCell<VecDeque<Answer>>,
+    responses: RefCell<VecDeque<Answer>>,
     requests: RefCell<Vec<Request>>,
 }
 
 impl Script {
-    fn new(answers: Vec<Answer>) -> Self {
-        Self { answers: RefCell::new(answers.into()), requests: RefCell::default() }
+    fn new(responses: Vec<Answer>) -> Self {
+        Self { responses: RefCell::new(responses.into()), requests: RefCell::default() }
     }
 
     fn methods(&self) -> String {
@@ -44,14 +44,14 @@ impl Server for Script {
     fn call(&self, request: &Request, timeout: Duration) -> Answer {
         assert!(!timeout.is_zero());
         self.requests.borrow_mut().push(request.clone());
-        let mut answers = self.answers.borrow_mut();
-        // The last answer stays.
-        match answers.len() {
-            1 => match &answers[0] {
+        let mut responses = self.responses.borrow_mut();
+        // The last response stays.
+        match responses.len() {
+            1 => match &responses[0] {
                 Ok(response) => Ok(response.clone()),
                 Err(_) => refused(),
             },
-            _ => answers.pop_front().unwrap(),
+            _ => responses.pop_front().unwrap(),
         }
     }
 }
@@ -71,12 +71,12 @@ impl Clock for StillClock {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "lists of responses also contain failures")]
-fn answer(status: u16, body: &Value) -> Answer {
+fn response(status: u16, body: &Value) -> Answer {
     Ok(Response { status, retry_after: None, body: body.to_string().into_bytes() })
 }
 
 fn status(code: u16, message: &str) -> Answer {
-    answer(code, &json!({"kind": "Status", "message": message, "code": code}))
+    response(code, &json!({"kind": "Status", "message": message, "code": code}))
 }
 
 fn refused() -> Answer {
@@ -124,7 +124,7 @@ fn empty() -> Value {
 }
 
 fn existing() -> Answer {
-    answer(200, &empty())
+    response(200, &empty())
 }
 
 /// Fills the ConfigMap, and returns the result and the time that it took.
@@ -137,7 +137,7 @@ fn run(script: &Script) -> (Result<Filled, Error>, Duration) {
 
 #[test]
 fn config_map_is_read_once_and_written_once() {
-    let script = Script::new(vec![existing(), answer(200, &json!({}))]);
+    let script = Script::new(vec![existing(), response(200, &json!({}))]);
     let (result, time) = run(&script);
     assert_eq!(result.unwrap(), Filled::Written);
     assert_eq!((script.methods().as_str(), time), ("GP", Duration::ZERO));
@@ -152,7 +152,7 @@ fn config_map_is_read_once_and_written_once() {
 
 #[test]
 fn the_changes_of_other_clients_are_kept() {
-    let script = Script::new(vec![existing(), answer(200, &json!({}))]);
+    let script = Script::new(vec![existing(), response(200, &json!({}))]);
     run(&script).0.unwrap();
     let put = script.put();
     let metadata = &put["metadata"];
@@ -167,12 +167,12 @@ fn the_changes_of_other_clients_are_kept() {
 
 #[test]
 fn same_content_is_not_written_again_even_if_immutable() {
-    let script = Script::new(vec![existing(), answer(200, &json!({}))]);
+    let script = Script::new(vec![existing(), response(200, &json!({}))]);
     run(&script).0.unwrap();
     let mut filled = script.put();
     for immutable in [Value::Null, json!(true)] {
         filled["immutable"] = immutable;
-        let script = Script::new(vec![answer(200, &filled)]);
+        let script = Script::new(vec![response(200, &filled)]);
         assert_eq!(run(&script).0.unwrap(), Filled::Unchanged);
         assert_eq!(script.methods(), "G");
     }
@@ -182,7 +182,7 @@ fn same_content_is_not_written_again_even_if_immutable() {
 fn immutable_config_map_with_something_else_is_an_error_before_any_write() {
     let mut other = empty();
     other["immutable"] = json!(true);
-    let script = Script::new(vec![answer(200, &other)]);
+    let script = Script::new(vec![response(200, &other)]);
     assert!(matches!(run(&script).0, Err(Error::Fill(_))));
     assert_eq!(script.methods(), "G");
 }
@@ -194,8 +194,8 @@ fn conflict_is_read_again_at_once() {
     let script = Script::new(vec![
         existing(),
         status(409, "the object has been modified"),
-        answer(200, &newer),
-        answer(200, &json!({})),
+        response(200, &newer),
+        response(200, &json!({})),
     ]);
     let (result, time) = run(&script);
     assert_eq!(result.unwrap(), Filled::Written);
@@ -204,11 +204,11 @@ fn conflict_is_read_again_at_once() {
 }
 
 #[test]
-fn lost_answer_of_a_write_is_recognised() {
-    let script = Script::new(vec![existing(), answer(200, &json!({}))]);
+fn lost_response_of_a_write_is_recognised() {
+    let script = Script::new(vec![existing(), response(200, &json!({}))]);
     run(&script).0.unwrap();
     let filled = script.put();
-    let script = Script::new(vec![existing(), refused(), answer(200, &filled)]);
+    let script = Script::new(vec![existing(), refused(), response(200, &filled)]);
     assert_eq!(run(&script).0.unwrap(), Filled::Unchanged);
     assert_eq!(script.methods(), "GPG");
 }
@@ -267,16 +267,16 @@ fn retry_after_is_honoured_within_bounds() {
         assert_eq!(time, Duration::from_secs(waited));
     }
     let body = json!({"message": "m", "details": {"retryAfterSeconds": 4}});
-    let script = Script::new(vec![answer(503, &body), existing(), status(200, "")]);
+    let script = Script::new(vec![response(503, &body), existing(), status(200, "")]);
     assert_eq!(run(&script).1, Duration::from_secs(4));
 }
 
 #[test]
 fn denial_is_a_late_role_for_ten_seconds() {
     for code in [401, 403] {
-        let mut answers: Vec<_> = (0..5).map(|_| status(code, "no")).collect();
-        answers.extend([existing(), status(200, "")]);
-        assert_eq!(run(&Script::new(answers)).0.unwrap(), Filled::Written);
+        let mut responses: Vec<_> = (0..5).map(|_| status(code, "no")).collect();
+        responses.extend([existing(), status(200, "")]);
+        assert_eq!(run(&Script::new(responses)).0.unwrap(), Filled::Written);
 
         let (result, time) = run(&Script::new(vec![status(code, "no")]));
         assert!(matches!(result, Err(Error::Denied { .. })), "{result:?}");
@@ -290,25 +290,25 @@ fn a_request_that_the_deadline_cuts_short_does_not_hide_the_failure_before_it() 
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     let cut = || Err(connect::Error::Timeout { address, timeout });
     let policy = Policy { deadline: Duration::from_millis(300), ..Policy::default() };
-    for (answers, is_denied) in
+    for (responses, is_denied) in
         [(vec![status(401, "no"), cut(), cut()], true), (vec![cut(), cut()], false)]
     {
         let clock = StillClock::default();
-        let script = Script::new(answers);
+        let script = Script::new(responses);
         let mut pace = Pace::new(&policy, &clock);
         let error = fill(&script, &encoded(), unlade_config_map::fill, &mut pace).unwrap_err();
         assert_eq!(matches!(error, Error::Denied { .. }), is_denied, "{error:?}");
     }
 }
 
-/// A server that is starting answers 503, and then denies access until it has read its Roles.
+/// A server that is starting responses 503, and then denies access until it has read its Roles.
 #[test]
 fn the_wait_after_a_denial_restarts_after_another_response() {
-    let mut answers = vec![status(403, "no")];
-    answers.extend((0..10).map(|_| status(503, "starting")));
-    answers.extend((0..3).map(|_| status(403, "no")));
-    answers.extend([existing(), status(200, "")]);
-    let (result, time) = run(&Script::new(answers));
+    let mut responses = vec![status(403, "no")];
+    responses.extend((0..10).map(|_| status(503, "starting")));
+    responses.extend((0..3).map(|_| status(403, "no")));
+    responses.extend([existing(), status(200, "")]);
+    let (result, time) = run(&Script::new(responses));
     assert_eq!(result.unwrap(), Filled::Written);
     assert!(time > Duration::from_secs(15), "the first denial is long ago: {time:?}");
 }
@@ -322,16 +322,17 @@ fn permanent_failures_are_not_retried() {
     let cases: Vec<(Answer, Check)> = vec![
         (status(404, "not found"), |e| matches!(e, Error::Missing { .. })),
         (status(413, "large"), |e| matches!(e, Error::TooLarge { .. })),
-        (answer(422, &too_long), |e| matches!(e, Error::TooLarge { .. })),
+        (response(422, &too_long), |e| matches!(e, Error::TooLarge { .. })),
         (status(422, "bad key"), |e| matches!(e, Error::Refused { status: 422, .. })),
         (status(400, "webhook"), |e| matches!(e, Error::Refused { status: 400, .. })),
         (status(403, "admission webhook \"a.b\" denied the request: no"), |e| {
             matches!(e, Error::Refused { status: 403, .. })
         }),
         (status(301, "moved"), |e| matches!(e, Error::Refused { status: 301, .. })),
-        (Err(connect::Error::AnswerSize { address: SocketAddr::from(([127, 0, 0, 1], 1)) }), |e| {
-            matches!(e, Error::Connection(_))
-        }),
+        (
+            Err(connect::Error::ResponseSize { address: SocketAddr::from(([127, 0, 0, 1], 1)) }),
+            |e| matches!(e, Error::Connection(_)),
+        ),
     ];
     for (failure, is_expected) in cases {
         let script = Script::new(vec![existing(), failure, status(500, "not reached")]);
@@ -343,21 +344,21 @@ fn permanent_failures_are_not_retried() {
 }
 
 #[test]
-fn answer_that_is_not_the_config_map_is_refused() {
+fn response_that_is_not_the_config_map_is_refused() {
     let (mut other, mut versionless) = (empty(), empty());
     other["metadata"]["name"] = json!("other");
     versionless["metadata"].as_object_mut().unwrap().remove("resourceVersion");
     for body in [other, versionless, json!({"kind": "Pod"}), json!([1]), json!("html")] {
-        let result = run(&Script::new(vec![answer(200, &body)])).0;
-        assert!(matches!(result, Err(Error::Answer { .. })), "{result:?}");
+        let result = run(&Script::new(vec![response(200, &body)])).0;
+        assert!(matches!(result, Err(Error::Response { .. })), "{result:?}");
     }
     let mut dying = empty();
     dying["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    let result = run(&Script::new(vec![answer(200, &dying)])).0;
+    let result = run(&Script::new(vec![response(200, &dying)])).0;
     assert!(matches!(result, Err(Error::Deleted { .. })), "{result:?}");
 }
 
-/// Where it is written is decided by the request, and not by what the answer says.
+/// Where it is written is decided by the request, and not by what the response says.
 #[test]
 fn a_config_map_that_claims_another_place_is_written_where_it_was_read() {
     for version in ["9".repeat(100_000), "../../pods?a=b#c".to_owned(), "\r\nX: y".to_owned()] {
@@ -365,7 +366,7 @@ fn a_config_map_that_claims_another_place_is_written_where_it_was_read() {
         other["metadata"]["namespace"] = json!("kube-system");
         other["metadata"]["selfLink"] = json!("/api/v1/namespaces/kube-system/secrets/x");
         other["metadata"]["resourceVersion"] = json!(version);
-        let script = Script::new(vec![answer(200, &other), answer(200, &json!({}))]);
+        let script = Script::new(vec![response(200, &other), response(200, &json!({}))]);
         assert_eq!(run(&script).0.unwrap(), Filled::Written);
         assert_eq!(script.requests.borrow()[1].path, "/api/v1/namespaces/olm/configmaps/bundle");
         assert_eq!(script.put()["metadata"]["resourceVersion"], version);

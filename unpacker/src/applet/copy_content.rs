@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn a_catalog_replaces_its_destination() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
         fs::create_dir_all(at("configs/etcd")).unwrap();
         fs::write(at("configs/etcd/catalog.yaml"), "schema: x").unwrap();
         symlink("etcd", at("configs/link")).unwrap();
@@ -89,7 +89,7 @@ mod tests {
         fs::write(at("out/catalog/old"), "").unwrap();
         let to = format!("--catalog.to={}", at("out/catalog").display());
         let args = ["--catalog.from=/configs".into(), to.into()];
-        run_in(folder.path(), args.into()).unwrap();
+        run_in(directory.path(), args.into()).unwrap();
         assert_eq!(fs::read_to_string(at("out/catalog/etcd/catalog.yaml")).unwrap(), "schema: x");
         assert_eq!(fs::read_link(at("out/catalog/link")).unwrap(), Path::new("etcd"));
         assert!(!at("out/catalog/old").exists());

@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn a_link_to_a_program_is_copied_as_the_program() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
         fs::write(at("program"), "text").unwrap();
         fs::set_permissions(at("program"), fs::Permissions::from_mode(0o755)).unwrap();
         symlink("program", at("cpb")).unwrap();
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(cp(&["-Rv", &from, &to]).unwrap(), format!("'{from}' -> '{to}'\n"));
         let stat = fs::symlink_metadata(&to).unwrap();
         assert!(stat.is_file() && stat.mode() & 0o777 == 0o755, "{stat:?}");
-        // Once more, and into a folder.
+        // Once more, and into a directory.
         assert_eq!(cp(&["-R", &from, &at("util")]).unwrap(), "");
         assert_eq!(fs::read_to_string(&to).unwrap(), "text");
         assert_eq!(fs::read_dir(at("util")).unwrap().count(), 1);
@@ -106,10 +106,10 @@ mod tests {
 
     #[test]
     fn anything_but_one_regular_file_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().to_str().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().to_str().unwrap();
         assert!(matches!(cp(&["-R", path, "/nowhere"]), Err(Error::NotAFile(_))));
-        let fifo = folder.path().join("fifo");
+        let fifo = directory.path().join("fifo");
         mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
         assert!(matches!(cp(&[fifo.to_str().unwrap(), "/nowhere"]), Err(Error::NotAFile(_))));
         assert!(matches!(cp(&["a"]), Err(Error::Usage)));

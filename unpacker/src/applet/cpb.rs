@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use unlade_bundle::{Directory, Limits, source};
-use unlade_directory::Folder;
+use unlade_directory::Dir;
 
 use super::report_findings;
 use crate::log;
@@ -45,7 +45,7 @@ pub(super) fn run(args: Vec<OsString>) -> Result<(), Error> {
 
 /// Copies the bundle in `root`, and returns the number of files.
 fn copy(root: &Path, destination: &Path) -> Result<usize, Error> {
-    let (files, findings) = source::read_as_copier(Folder::open_root(root)?, &Limits::default())?;
+    let (files, findings) = source::read_as_copier(Dir::open_root(root)?, &Limits::default())?;
     report_findings(&findings, |finding| log::line("warning", finding));
     for directory in [Directory::Manifests, Directory::Metadata] {
         let path = destination.join(directory.as_str());
@@ -85,10 +85,10 @@ mod tests {
         root
     }
 
-    fn paths(folder: &Path) -> Vec<String> {
+    fn paths(dir: &Path) -> Vec<String> {
         let mut paths = Vec::new();
         for directory in ["manifests", "metadata"] {
-            for entry in fs::read_dir(folder.join(directory)).unwrap() {
+            for entry in fs::read_dir(dir.join(directory)).unwrap() {
                 paths.push(format!("{directory}/{}", entry.unwrap().file_name().to_str().unwrap()));
             }
         }

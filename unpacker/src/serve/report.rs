@@ -130,7 +130,7 @@ impl From<api::Error> for Failure {
             E::TooLarge { .. } | E::Fill(unlade_config_map::fill::Error::Annotations { .. }) => {
                 Verdict::TooLarge
             }
-            E::Fill(_) | E::Refused { .. } | E::Answer { .. } => Verdict::Refused,
+            E::Fill(_) | E::Refused { .. } | E::Response { .. } => Verdict::Refused,
             E::Conflict { .. } | E::Unavailable { .. } => Verdict::Temporary,
             E::Json { .. } => Verdict::Internal,
             E::Connection(cause) => match cause {
@@ -138,7 +138,7 @@ impl From<api::Error> for Failure {
                     Verdict::Temporary
                 }
                 C::Untrusted { .. } => Verdict::Untrusted,
-                C::AnswerSize { .. } => Verdict::Refused,
+                C::ResponseSize { .. } => Verdict::Refused,
                 C::Request { .. } | C::Token { .. } => Verdict::Configuration,
             },
         };

@@ -36,7 +36,7 @@ impl Write for Fragile {
 }
 
 #[test]
-fn panic_costs_one_bundle_and_not_the_others() {
+fn a_panic_affects_only_one_bundle() {
     let ((_a, first), (_b, second), (_c, third)) = (bundle("a"), bundle("b"), bundle("c"));
     let options = Options { bundles: vec![first, second], dry_run: true, ..Options::default() };
     let mut stdout = Fragile { panics: true, kind: io::ErrorKind::StorageFull };

@@ -25,8 +25,8 @@ fn extract(config: &str, root: &str, rest: &[&str]) -> Run {
 
 #[test]
 fn cp_copies_the_program_under_the_name_of_a_link() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     symlink(env!("CARGO_BIN_EXE_unlade-unpacker"), at("cpb")).unwrap();
     let run = applet("/bin/cp", &["-Rv", &at("cpb"), &at("copy")]);
     assert_eq!(run.code, Some(0), "{run:?}");

@@ -157,11 +157,11 @@ fn a_file_that_may_not_grow_is_a_failure_and_no_signal() {
 #[ignore = "needs the static unpacker"]
 fn a_working_directory_that_is_gone_changes_nothing() {
     let program = shipped::unpacker();
-    let (bundle, folder) = (bundle("one"), tempfile::tempdir().unwrap());
+    let (bundle, directory) = (bundle("one"), tempfile::tempdir().unwrap());
     let script = "mkdir \"$2/gone\"; cd \"$2/gone\"; rmdir \"$2/gone\"; \
                   exec \"$0\" serve --dry-run --bundle=\"$1=x\"";
     let mut command = Command::new("sh");
-    command.args(["-c", script]).arg(&program).arg(bundle.path()).arg(folder.path());
+    command.args(["-c", script]).arg(&program).arg(bundle.path()).arg(directory.path());
     assert_eq!(Run::execute(&mut command).verdicts(), ["printed"]);
 }
 

@@ -34,8 +34,8 @@ const OPENED: [&str; 8] = [
 fn nothing_of_the_image_but_the_bundle_is_opened_and_no_code_of_it_runs() {
     // A dynamic one would load the C library of the image before its first instruction.
     let program = shipped::unpacker();
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("root");
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("root");
     write_bundle(&root, "hostile");
     fs::copy(program, root.join("unlade-unpacker")).unwrap();
     let mut enter = vec!["chroot".to_owned(), root.display().to_string()];
@@ -58,7 +58,7 @@ fn nothing_of_the_image_but_the_bundle_is_opened_and_no_code_of_it_runs() {
         symlink(format!("..data/{name}"), account.join(name)).unwrap();
     }
 
-    let trace = folder.path().join("trace");
+    let trace = directory.path().join("trace");
     let strace = ["strace", "-f", "-qq", "-e", "trace=%file,%network", "-o"];
     let strace = strace.map(str::to_owned).into_iter();
     enter.splice(0..0, strace.chain([trace.display().to_string()]));

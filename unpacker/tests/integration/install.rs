@@ -13,10 +13,10 @@ fn version(program: &Path) -> String {
 
 #[test]
 fn copy_runs_and_is_executable_for_all_whatever_the_umask() {
-    let folder = tempfile::tempdir().unwrap();
-    let copy = folder.path().join("unlade-unpacker");
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("unlade-unpacker");
     let program = env!("CARGO_BIN_EXE_unlade-unpacker");
-    for destination in [folder.path().to_owned(), copy.clone(), folder.path().join("other")] {
+    for destination in [directory.path().to_owned(), copy.clone(), directory.path().join("other")] {
         let script = format!("umask 077; exec '{program}' install '{}'", destination.display());
         let run = Run::execute(Command::new("sh").args(["-c", &script]));
         assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
@@ -25,15 +25,15 @@ fn copy_runs_and_is_executable_for_all_whatever_the_umask() {
         assert!(version(path).starts_with("unlade-unpacker "));
         assert_eq!(fs::read(path).unwrap(), fs::read(program).unwrap());
     }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing unfinished stays");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "nothing unfinished stays");
 }
 
 #[test]
 fn running_copy_is_replaced() {
-    let folder = tempfile::tempdir().unwrap();
-    let copy = folder.path().join("copy");
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("copy");
     Run::execute(unpacker().arg("install").arg(&copy));
-    // It waits for a server that never answers.
+    // It waits for a server that never responds.
     let server = crate::server::Server::start();
     server.with(|state| state.always = Some(crate::server::Fault::Silence));
     let bundle = crate::fixture::bundle("one");
@@ -65,12 +65,12 @@ fn running_copy_is_replaced() {
 
 #[test]
 fn copy_replaces_a_link_and_not_its_target() {
-    let folder = tempfile::tempdir().unwrap();
-    let target = folder.path().join("target");
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("target");
     fs::write(&target, "precious").unwrap();
-    symlink(&target, folder.path().join("link")).unwrap();
+    symlink(&target, directory.path().join("link")).unwrap();
     assert_eq!(
-        Run::execute(unpacker().arg("install").arg(folder.path().join("link"))).code,
+        Run::execute(unpacker().arg("install").arg(directory.path().join("link"))).code,
         Some(0)
     );
     assert_eq!(fs::read_to_string(&target).unwrap(), "precious");

@@ -29,7 +29,7 @@ fn signal_ends_the_run_at_once_with_what_is_done() {
 }
 
 #[test]
-fn what_ends_no_process_does_not_end_it_on_a_terminal() {
+fn signals_that_do_not_end_processes_do_not_end_the_program() {
     run(unpacker(), "SIGTERM", |child| {
         // Signals that stop a process are left out, because the test might hang.
         for signal in [17, 18, 23, 28] {
@@ -65,8 +65,8 @@ fn process_1_ends_by_any_signal() {
 #[ignore = "needs namespaces"]
 fn process_1_is_not_ended_by_the_end_of_a_child() {
     let enter = as_process_1();
-    let folder = tempfile::tempdir().unwrap();
-    let fifo = folder.path().join("fifo");
+    let directory = tempfile::tempdir().unwrap();
+    let fifo = directory.path().join("fifo");
     let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
     assert!(made.success());
     let mut program = Command::new("unshare");

@@ -1,5 +1,5 @@
 //! Runs the real program `unlade-unpacker`: [`serve`] and [`tls`] with a test API server,
-//! [`answer`] with a compromised one, [`interrupt`] with signals, [`volume`] with volumes inside
+//! [`response`] with a compromised one, [`interrupt`] with signals, [`volume`] with volumes inside
 //! the bundle, [`install`], [`applet`] under its other names, [`hostile`] in a file system that
 //! tries to run its own code, [`mount`] where mounts are hard to detect, and [`environment`] with
 //! unusual variables and limits.
@@ -12,7 +12,6 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
-mod answer;
 mod applet;
 mod authority;
 mod environment;
@@ -21,6 +20,7 @@ mod hostile;
 mod install;
 mod interrupt;
 mod mount;
+mod response;
 mod serve;
 mod server;
 mod tls;

@@ -31,15 +31,15 @@ fn without(calls: &[&str]) -> Vec<String> {
 #[test]
 #[ignore = "needs namespaces, strace"]
 fn a_bind_mount_of_the_same_file_system_is_noticed_by_old_kernels_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("root");
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("root");
     write_bundle(&root, "one");
-    fs::create_dir(folder.path().join("other")).unwrap();
-    fs::write(folder.path().join("other/token.yaml"), "token: secret\n").unwrap();
+    fs::create_dir(directory.path().join("other")).unwrap();
+    fs::write(directory.path().join("other/token.yaml"), "token: secret\n").unwrap();
     for calls in [&[][..], &["openat2"], &["statx"], &["openat2", "statx"]] {
         let script = "mount --bind \"$1/other\" \"$1/root/manifests\"; shift; exec \"$@\"";
         let mut command = with_mounts(script);
-        command.arg("sh").arg(folder.path());
+        command.arg("sh").arg(directory.path());
         if !calls.is_empty() {
             command.args(without(calls));
         }
@@ -58,8 +58,8 @@ fn a_bind_mount_of_the_same_file_system_is_noticed_by_old_kernels_too() {
 fn copy_content_copies_nothing_that_is_mounted_into_the_catalog() {
     // A dynamically linked program does not run in an image.
     let program = shipped::unpacker();
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     for name in ["proc", "configs/etcd", "out", "utilities", "other"] {
         fs::create_dir_all(root.join(name)).unwrap();
     }

@@ -13,14 +13,18 @@ use crate::fixture::{Run, bundle, unpacker};
 use crate::server::{Fault, Server, closed_port};
 
 /// Writes a kubeconfig for `address`, with `user` as its user.
-pub(crate) fn kubeconfig(folder: &Path, address: SocketAddr, user: &Value) -> std::path::PathBuf {
+pub(crate) fn kubeconfig(
+    directory: &Path,
+    address: SocketAddr,
+    user: &Value,
+) -> std::path::PathBuf {
     let config = json!({
         "current-context": "x",
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "olm"}}],
         "clusters": [{"name": "c", "cluster": {"server": format!("http://{address}")}}],
         "users": [{"name": "u", "user": user}],
     });
-    let path = folder.join("kubeconfig");
+    let path = directory.join("kubeconfig");
     fs::write(&path, config.to_string()).unwrap();
     path
 }
@@ -94,7 +98,7 @@ fn bundle_is_written_and_what_others_wrote_is_kept() {
 
 /// Otherwise it would be lost to anyone who loads the ConfigMap.
 #[test]
-fn what_was_left_out_is_noted_on_the_config_map() {
+fn findings_are_recorded_on_the_config_map() {
     let job = Job::new();
     let annotations = "annotations:\n  olm.managed: x\n  olm.sourceImage: y\n";
     fs::write(job.bundle.path().join("metadata/annotations.yaml"), annotations).unwrap();
@@ -156,7 +160,7 @@ fn temporary_failures_are_retried_until_they_pass() {
 }
 
 #[test]
-fn asked_for_pause_is_kept() {
+fn the_requested_pause_is_kept() {
     let job = Job::with_faults(&[Fault::Status(429, Some("Retry-After: 1"))]);
     let start = Instant::now();
     assert_eq!(job.run().code, Some(0));
@@ -175,14 +179,14 @@ fn conflict_is_resolved_with_the_newest_version() {
 }
 
 #[test]
-fn write_whose_answer_was_lost_is_recognised() {
+fn write_whose_response_was_lost_is_recognised() {
     let job = Job::new();
     let first = Run::execute(&mut job.command());
     assert_eq!(first.verdicts(), ["written"]);
     job.server.create("olm", "bundle");
     job.server.with(|state| {
         state.writes = 0;
-        state.faults.extend([Fault::Status(500, None), Fault::LoseAnswer, Fault::LoseAnswer]);
+        state.faults.extend([Fault::Status(500, None), Fault::LoseResponse, Fault::LoseResponse]);
     });
     let run = job.run();
     assert_eq!(run.code, Some(0), "{}", run.stderr);

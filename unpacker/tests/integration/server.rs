@@ -21,20 +21,20 @@ pub(crate) enum Fault {
     Endless(&'static str, String),
     /// This status, with a header if there is one.
     Status(u16, Option<&'static str>),
-    /// The connection is closed without an answer.
+    /// The connection is closed without a response.
     Close,
-    /// No answer comes.
+    /// No response comes.
     Silence,
-    /// A byte of the answer at a time, for ever.
+    /// A byte of the response at a time, for ever.
     Trickle,
-    /// An answer without end.
+    /// A response without end.
     Flood,
     /// Headers without end.
     HeaderFlood,
     /// A response that is not HTTP.
     Noise,
-    /// The write is done, but its answer is lost.
-    LoseAnswer,
+    /// The write is done, but its response is lost.
+    LoseResponse,
     /// Another client writes first.
     Race,
 }
@@ -83,10 +83,10 @@ impl Server {
                 let server = accepting.clone();
                 let tls = tls.clone();
                 thread::spawn(move || match tls {
-                    None => server.answer(stream),
+                    None => server.response(stream),
                     Some(config) => {
                         let connection = ServerConnection::new(config).unwrap();
-                        server.answer(StreamOwned::new(connection, stream));
+                        server.response(StreamOwned::new(connection, stream));
                     }
                 });
             }
@@ -121,7 +121,7 @@ impl Server {
         self.with(|state| state.requests.len())
     }
 
-    fn answer(&self, stream: impl Read + Write) {
+    fn response(&self, stream: impl Read + Write) {
         let mut reader = BufReader::new(stream);
         let Some(request) = Request::read(&mut reader) else { return };
         let fault = self.with(|state| {
@@ -163,7 +163,7 @@ impl Server {
                 repeat(stream, b"X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n", Duration::ZERO)
             }
             Some(Fault::Noise) => stream.write_all(b"SSH-2.0-OpenSSH_9.2\r\n"),
-            Some(Fault::LoseAnswer) => {
+            Some(Fault::LoseResponse) => {
                 self.with(|state| state.handle(&request));
                 Ok(())
             }
@@ -245,7 +245,7 @@ fn status(code: u16, message: &str) -> Value {
 }
 
 fn send(stream: &mut impl Write, (status, body): &(u16, Value)) -> std::io::Result<()> {
-    // In pieces, as a real server answers large requests.
+    // In pieces, as a real server responds to large requests.
     let body = body.to_string();
     write!(
         stream,

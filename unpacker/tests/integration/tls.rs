@@ -46,7 +46,7 @@ fn data(pem: &str) -> String {
 }
 
 #[test]
-fn server_is_known_by_its_address_or_by_the_name_that_the_kubeconfig_tells() {
+fn the_server_is_verified_by_its_address_or_by_the_name_in_the_kubeconfig() {
     let authority = Authority::new();
     let by_address = server("127.0.0.1:0", authority.server(&["127.0.0.1"])).address;
     let by_name = server("127.0.0.1:0", authority.server(&["kubernetes.default"])).address;
@@ -85,7 +85,7 @@ fn server_of_another_authority_is_not_trusted() {
 
 /// No token leaves the program before the certificate is the right one.
 #[test]
-fn server_that_cannot_be_known_gets_no_request() {
+fn a_server_that_cannot_be_verified_gets_no_request() {
     let authority = Authority::new();
     let tls = |names: &[&str]| server("127.0.0.1:0", authority.server(names));
     for (server, code) in [
@@ -133,7 +133,7 @@ fn replaced_token_is_read_again() {
     let mut command = command(&bundle, &cluster, &json!({"tokenFile": "token"}));
     command.args(["--permission-wait", "20s", "--deadline", "30s"]);
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
-    // The first answers are 401; only then the kubelet writes the new token.
+    // The first responses are 401; only then the kubelet writes the new token.
     while server.requests() < 2 {
         std::thread::yield_now();
     }
@@ -145,7 +145,7 @@ fn replaced_token_is_read_again() {
 }
 
 #[test]
-fn credentials_are_not_sent_without_tls_and_that_is_said() {
+fn credentials_are_not_sent_without_tls_and_a_warning_says_so() {
     const WARNING: &str = "does not use TLS, so the credentials of the kubeconfig";
     let server = Server::start();
     server.create("olm", "bundle");
@@ -181,7 +181,7 @@ fn address_of_version_six_is_connected_to() {
 }
 
 #[test]
-fn client_certificate_says_who_we_are() {
+fn the_client_certificate_identifies_the_client() {
     let authority = Authority::new();
     let server = server("127.0.0.1:0", authority.demanding_server(&["127.0.0.1"]));
     let cluster = json!({

@@ -20,7 +20,7 @@ fn enter(script: &str) -> Command {
 
 #[test]
 #[ignore = "needs namespaces"]
-fn what_is_mounted_inside_of_the_bundle_is_not_read() {
+fn a_mount_inside_the_bundle_is_not_read() {
     for (script, named) in [
         (
             "mount -t tmpfs token \"$B/manifests\"; echo secret > \"$B/manifests/x.yaml\"",

@@ -13,8 +13,8 @@ struct Boundary {
     purpose: &'static str,
     /// What it reads and writes outside of the process.
     reach: &'static str,
-    /// The folder of its sources.
-    folder: &'static str,
+    /// The directory of its sources.
+    directory: &'static str,
     /// The crates of the workspace that it may name in its manifest.
     may_name: &'static [&'static str],
     /// The crates that it may not depend on, directly or indirectly.
@@ -50,7 +50,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-text",
         purpose: "text from outside, as it is shown",
         reach: "nothing",
-        folder: "crates/text",
+        directory: "crates/text",
         may_name: &[],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
         forbidden_words: OUTSIDE,
@@ -59,7 +59,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-name",
         purpose: "the names of Kubernetes objects, labels and images",
         reach: "nothing",
-        folder: "crates/name",
+        directory: "crates/name",
         may_name: &["unlade-text"],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
         forbidden_words: OUTSIDE,
@@ -68,7 +68,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-yaml",
         purpose: "YAML and JSON as Kubernetes and Go read and write them",
         reach: "nothing",
-        folder: "crates/yaml",
+        directory: "crates/yaml",
         may_name: &["unlade-text"],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
         forbidden_words: OUTSIDE,
@@ -77,7 +77,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-bundle",
         purpose: "the files and annotations of a bundle, what they mean to OLM, and findings",
         reach: "nothing",
-        folder: "crates/bundle",
+        directory: "crates/bundle",
         may_name: &["unlade-name", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
         forbidden_words: OUTSIDE,
@@ -86,7 +86,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-catalog",
         purpose: "a file-based catalog: its metas, its channel graphs, and their rules",
         reach: "nothing",
-        folder: "crates/catalog",
+        directory: "crates/catalog",
         may_name: &["unlade-bundle", "unlade-name", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
         forbidden_words: OUTSIDE,
@@ -95,7 +95,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-config-map",
         purpose: "the ConfigMap of a bundle: encoding, decoding and marks; the protocol between unpacker and launcher",
         reach: "nothing",
-        folder: "crates/config-map",
+        directory: "crates/config-map",
         may_name: &["unlade-bundle", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBE, SYSTEM, TERMINAL, YAML],
         forbidden_words: OUTSIDE,
@@ -104,7 +104,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-diagnose",
         purpose: "why a launch failed: pods, Jobs, pull secrets and errors of requests, classified",
         reach: "nothing",
-        folder: "crates/diagnose",
+        directory: "crates/diagnose",
         may_name: &["unlade-config-map", "unlade-name", "unlade-text"],
         without: &[ASYNC, NETWORK, KUBE, SYSTEM, TERMINAL, YAML],
         forbidden_words: OUTSIDE,
@@ -113,7 +113,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-parallel",
         purpose: "work on several items at the same time, with results in order",
         reach: "nothing",
-        folder: "crates/parallel",
+        directory: "crates/parallel",
         may_name: &[],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
         forbidden_words: &["std::fs", "std::net", "std::env", "std::process"],
@@ -122,7 +122,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-directory",
         purpose: "directories, read without leaving them, and files, read up to a limit",
         reach: "files",
-        folder: "crates/directory",
+        directory: "crates/directory",
         may_name: &["unlade-bundle"],
         without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
         forbidden_words: &["std::net", "std::process::Command"],
@@ -131,7 +131,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-catalog-directory",
         purpose: "the directory of a catalog, read without leaving it",
         reach: "files",
-        folder: "crates/catalog-directory",
+        directory: "crates/catalog-directory",
         may_name: &[
             "unlade-bundle",
             "unlade-catalog",
@@ -147,7 +147,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-loader",
         purpose: "a bundle as OLM sees it, its package manifest, and a report",
         reach: "nothing",
-        folder: "loader",
+        directory: "loader",
         // `unlade-name` for the maximum length of names: longer ones are left out of the package
         // manifest.
         may_name: &[
@@ -164,7 +164,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-oci",
         purpose: "layouts, archives and layers; builds images without an engine",
         reach: "files",
-        folder: "oci",
+        directory: "oci",
         may_name: &[
             "unlade-bundle",
             "unlade-directory",
@@ -181,7 +181,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-registry",
         purpose: "images in registries, and the credentials of podman and docker",
         reach: "registries, files, and credential helpers",
-        folder: "registry",
+        directory: "registry",
         // `unlade-directory` reads files up to a limit.
         may_name: &[
             "unlade-directory",
@@ -197,7 +197,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-server",
         purpose: "catalogs over gRPC and HTTP, as `opm serve` and catalogd serve them",
         reach: "files, and ports to listen on",
-        folder: "server",
+        directory: "server",
         may_name: &["unlade-bundle", "unlade-catalog", "unlade-catalog-directory", "unlade-text"],
         without: &[KUBERNETES, YAML, &["reqwest", "ureq", "openssl", "native-tls"]],
         forbidden_words: &["ToSocketAddrs", "lookup_host"],
@@ -206,7 +206,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-unpacker",
         purpose: "the program that runs in the bundle's pod",
         reach: "files, and one API server",
-        folder: "unpacker",
+        directory: "unpacker",
         may_name: &[
             "unlade-bundle",
             "unlade-config-map",
@@ -223,9 +223,9 @@ const BOUNDARIES: [Boundary; 23] = [
     },
     Boundary {
         crate_name: "unlade-launcher",
-        purpose: "Jobs, what becomes of them, and why",
+        purpose: "Jobs that unpack bundles, and why they fail",
         reach: "one API server",
-        folder: "launcher",
+        directory: "launcher",
         may_name: &[
             "unlade-bundle",
             "unlade-config-map",
@@ -241,7 +241,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade",
         purpose: "the command, and the library with all of this under one name",
         reach: "standard streams, files, a cluster through `launcher`, and registries through `registry`",
-        folder: "cli",
+        directory: "cli",
         may_name: &[
             "unlade-bundle",
             "unlade-catalog",
@@ -263,18 +263,18 @@ const BOUNDARIES: [Boundary; 23] = [
     },
     Boundary {
         crate_name: "unlade-images",
-        purpose: "the image of the unpacker",
+        purpose: "the images of unlade",
         reach: "files",
-        folder: "images",
+        directory: "images",
         may_name: &["unlade-oci"],
         without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
         forbidden_words: &["std::net", "std::process::Command"],
     },
     Boundary {
         crate_name: "unlade-tests",
-        purpose: "tests of the whole",
+        purpose: "tests of all crates together",
         reach: "the corpus, upstream's Go code, and a cluster",
-        folder: "tests",
+        directory: "tests",
         may_name: &[
             "unlade-bundle",
             "unlade-catalog",
@@ -297,7 +297,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-api-server",
         purpose: "an API server in memory, for the tests of `launcher` and `cli`",
         reach: "a port on localhost",
-        folder: "tests/api-server",
+        directory: "tests/api-server",
         may_name: &["unlade-bundle", "unlade-config-map"],
         without: &[&["openssl", "native-tls"], TERMINAL, OTHER_YAML],
         forbidden_words: &["std::process::Command"],
@@ -306,7 +306,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-hostile",
         purpose: "hostile inputs by family and size, and every reader of outside bytes",
         reach: "files that it writes",
-        folder: "tests/hostile",
+        directory: "tests/hostile",
         may_name: &[
             "unlade-bundle",
             "unlade-catalog",
@@ -330,7 +330,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-testbed",
         purpose: "a real Kubernetes for the tests",
         reach: "processes, namespaces and mounts; Go modules and Debian packages while it is built",
-        folder: "tests/testbed",
+        directory: "tests/testbed",
         may_name: &["unlade-name", "unlade-oci", "unlade-registry"],
         without: &[ASYNC, KUBERNETES, TERMINAL, YAML, &["openssl", "native-tls"]],
         forbidden_words: &[],
@@ -339,7 +339,7 @@ const BOUNDARIES: [Boundary; 23] = [
         crate_name: "xtask",
         purpose: "the commands of the project",
         reach: "cargo, Go, and a registry on request",
-        folder: "xtask",
+        directory: "xtask",
         may_name: &[
             "unlade-images",
             "unlade-name",
@@ -361,13 +361,13 @@ const PAGE: &str = "docs/architecture.md";
 fn table() -> String {
     let mut table =
         "| directory | what it is | reaches outside | may name |\n|---|---|---|---|\n".to_owned();
-    for Boundary { folder, purpose, reach, may_name, .. } in &BOUNDARIES {
+    for Boundary { directory, purpose, reach, may_name, .. } in &BOUNDARIES {
         let names: Vec<_> = may_name
             .iter()
             .map(|name| format!("`{}`", name.trim_start_matches("unlade-")))
             .collect();
         let names = if names.is_empty() { "nothing of ours".to_owned() } else { names.join(", ") };
-        _ = writeln!(table, "| `{folder}` | {purpose} | {reach} | {names} |");
+        _ = writeln!(table, "| `{directory}` | {purpose} | {reach} | {names} |");
     }
     table
 }
@@ -375,9 +375,10 @@ fn table() -> String {
 /// Returns the names of the crates that are part of the product: not those of tests, and not this
 /// program.
 pub(super) fn shipped() -> impl Iterator<Item = &'static str> {
-    let is_ours_alone =
-        |folder: &str| folder.starts_with("tests") || ["images", "xtask"].contains(&folder);
-    let shipped = BOUNDARIES.iter().filter(move |boundary| !is_ours_alone(boundary.folder));
+    let is_ours_alone = |directory: &str| {
+        directory.starts_with("tests") || ["images", "xtask"].contains(&directory)
+    };
+    let shipped = BOUNDARIES.iter().filter(move |boundary| !is_ours_alone(boundary.directory));
     shipped.map(|boundary| boundary.crate_name)
 }
 
@@ -410,7 +411,7 @@ fn crossings(boundary: &Boundary, package: &Package) -> Result<Vec<String>, Erro
             wrong.push(format!("{name} may not be built from {forbidden}"));
         }
     }
-    for path in source::tracked(&format!("{}/src", boundary.folder))? {
+    for path in source::tracked(&format!("{}/src", boundary.directory))? {
         // Tests may use the file system; the library may not.
         if path.extension().is_some_and(|extension| extension == "rs") && !is_test(&path) {
             wrong.extend(find_words(boundary.forbidden_words, &path)?);

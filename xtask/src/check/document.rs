@@ -35,8 +35,8 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
 /// Checks whether the target of a link in `document` exists; targets on the web are not checked.
 fn exists(document: &Path, link: &str) -> bool {
     let path = link.split('#').next().unwrap_or_default();
-    let folder = document.parent().unwrap_or(Path::new(""));
-    link.contains("://") || path.is_empty() || workspace::root().join(folder).join(path).exists()
+    let directory = document.parent().unwrap_or(Path::new(""));
+    link.contains("://") || path.is_empty() || workspace::root().join(directory).join(path).exists()
 }
 
 /// Returns the rows of the table of differences whose last cell names no existing test.

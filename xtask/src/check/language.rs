@@ -59,7 +59,7 @@ const FOREIGN: [&str; 4] = [
 /// The files that contain the phrases as examples.
 const EXAMPLES: [&str; 2] = ["CONTRIBUTING.md", "xtask/src/check/language.rs"];
 
-/// Folders with recorded data.
+/// Directories with recorded data.
 const RECORDED: [&str; 2] = ["tests/corpus", "fuzz/corpus"];
 
 /// Returns the phrases in Markdown and Rust files, with their place and the preferred wording.
@@ -78,7 +78,7 @@ pub(super) fn check() -> Result<Vec<String>, Error> {
 fn is_checked(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md" || extension == "rs")
         && !EXAMPLES.iter().any(|example| path == Path::new(example))
-        && !RECORDED.iter().any(|folder| path.starts_with(folder))
+        && !RECORDED.iter().any(|directory| path.starts_with(directory))
 }
 
 /// Finds phrases in a text: the number of the line, the phrase and the preferred wording.

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_tests_use_is_not_in_the_closure() {
+    fn crates_that_only_tests_use_are_not_in_the_closure() {
         let metadata: Metadata = serde_json::from_str(
             r#"{
                 "packages": [

@@ -54,10 +54,10 @@ pub(super) fn check() -> Result<Vec<String>, Error> {
     Ok(wrong)
 }
 
-/// Returns the files below a folder that git tracks, relative to the root.
-pub(super) fn tracked(folder: &str) -> Result<Vec<PathBuf>, Error> {
+/// Returns the files below a directory that git tracks, relative to the root.
+pub(super) fn tracked(directory: &str) -> Result<Vec<PathBuf>, Error> {
     let mut git = Command::new("git");
-    git.current_dir(workspace::root()).args(["ls-files", "-z", "--", folder]);
+    git.current_dir(workspace::root()).args(["ls-files", "-z", "--", directory]);
     let output = capture(&mut git)?;
     let names = output.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
     Ok(names.map(|name| PathBuf::from(String::from_utf8_lossy(name).into_owned())).collect())

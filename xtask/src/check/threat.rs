@@ -65,13 +65,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_tests_are_right_in_any_order() {
+    fn rows_with_tests_are_accepted_in_any_order() {
         let second = "| 2 | b | author | d | `a/tests.rs::one`, `a/tests.rs::two` |";
         assert_eq!(wrong(&[second, "| 1 | a | author | d | `a/tests.rs::one` |"]), [""; 0]);
     }
 
     #[test]
-    fn what_is_missing_twice_or_untested_is_found() {
+    fn missing_duplicate_and_untested_rows_are_found() {
         let good = "| 1 | a | author | d | `a/tests.rs::one` |";
         let third = "| 3 | a | author | d | `a/tests.rs::one` |";
         for (rows, expected) in [

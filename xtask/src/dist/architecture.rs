@@ -148,7 +148,7 @@ impl Toolchain {
         }
     }
 
-    /// Returns the folder of Rust's standard library for the target.
+    /// Returns the directory of Rust's standard library for the target.
     pub(super) fn standard_library(&self) -> Result<PathBuf, Error> {
         let target = &self.target;
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
@@ -158,9 +158,9 @@ impl Toolchain {
             "--target",
             target.as_str(),
         ]))?;
-        let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-        if folder.is_dir() {
-            return Ok(folder);
+        let directory = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        if directory.is_dir() {
+            return Ok(directory);
         }
         Err(self.missing(
             &format!("the Rust toolchain has no standard library for {target}"),
@@ -182,10 +182,10 @@ impl Toolchain {
 
     /// Checks for a static glibc, by linking a program.
     fn static_libc(&self) -> Result<(), Error> {
-        let folder = workspace::target().join("shipped");
-        let file = Error::file(&folder);
-        fs::create_dir_all(&folder).map_err(file)?;
-        let source = folder.join(format!(".static-{}.c", self.architecture.name()));
+        let directory = workspace::target().join("shipped");
+        let file = Error::file(&directory);
+        fs::create_dir_all(&directory).map_err(file)?;
+        let source = directory.join(format!(".static-{}.c", self.architecture.name()));
         let program = source.with_extension("");
         fs::write(&source, PROGRAM).map_err(file)?;
         let mut compiler = Command::new(&self.compiler);

@@ -113,14 +113,15 @@ fn check_crates(program: &[u8], parts: &[Part]) -> Result<(), Error> {
     const SOURCES: &[u8] = b"/cargo/registry/src/";
     let starts = program.windows(SOURCES.len()).enumerate();
     for (at, _) in starts.filter(|(_, window)| *window == SOURCES) {
-        // The folder of the registry comes first.
+        // The directory of the registry comes first.
         let rest = program.get(at + SOURCES.len()..).unwrap_or_default();
-        let folder = rest.split(|&byte| byte == b'/').nth(1).unwrap_or_default();
-        let folder =
-            String::from_utf8_lossy(folder.get(..folder.len().min(200)).unwrap_or_default());
-        if !parts.iter().any(|part| folder == format!("{}-{}", part.name, part.version)) {
-            let what =
-                format!("the program contains {folder}, which is missing in its bill of materials");
+        let directory = rest.split(|&byte| byte == b'/').nth(1).unwrap_or_default();
+        let directory =
+            String::from_utf8_lossy(directory.get(..directory.len().min(200)).unwrap_or_default());
+        if !parts.iter().any(|part| directory == format!("{}-{}", part.name, part.version)) {
+            let what = format!(
+                "the program contains {directory}, which is missing in its bill of materials"
+            );
             return Err(Error::Found(what));
         }
     }
@@ -152,8 +153,8 @@ mod tests {
     }
 
     fn json(program: &[u8], parts: &[Part]) -> Result<serde_json::Value, Error> {
-        let folder = tempfile::tempdir().unwrap();
-        let (from, to) = (folder.path().join("program"), folder.path().join("bom"));
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (directory.path().join("program"), directory.path().join("bom"));
         fs::write(&from, program).unwrap();
         write(&UNPACKER, &from, "x86_64-unknown-linux-gnu", parts, &to)?;
         Ok(serde_json::from_slice(&fs::read(&to).unwrap()).unwrap())

@@ -21,7 +21,8 @@ use crate::command::Error;
 const MOST: u64 = 1 << 20;
 /// The beginnings of the names of files that contain a licence or a notice that it requires.
 const NAMES: [&str; 6] = ["licen", "unlicen", "copying", "copyright", "notice", "patents"];
-/// The depth to which the folders of a crate are searched: code from others has its own licence.
+/// The depth to which the directories of a crate are searched: code from others has its own
+/// licence.
 const DEPTH: usize = 4;
 
 /// A licence whose text is the same for every author, so that a crate needs no copy of it.
@@ -84,15 +85,15 @@ fn read_texts(part: &Part, parts: &[Part]) -> Result<Vec<(String, String)>, Erro
 fn read_own_texts(part: &Part) -> Result<Vec<(String, String)>, Error> {
     match &part.texts {
         Texts::Ours => Ok(Vec::new()),
-        Texts::Folder(folder) => {
+        Texts::Directory(directory) => {
             let mut paths = Vec::new();
-            find(folder, DEPTH, &mut paths)?;
+            find(directory, DEPTH, &mut paths)?;
             if paths.is_empty() && part.licence == AUTHORLESS {
                 return Ok(vec![(AUTHORLESS.to_owned(), named(AUTHORLESS)?)]);
             }
             paths.sort();
             let name =
-                |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
+                |path: &Path| path.strip_prefix(directory).unwrap_or(path).display().to_string();
             paths.iter().map(|path| Ok((name(path), read(path)?))).collect()
         }
         Texts::Named { names, notices } => {
@@ -111,9 +112,9 @@ fn named(name: &str) -> Result<String, Error> {
     text.map(str::to_owned).ok_or_else(what)
 }
 
-fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Error> {
-    let file = Error::file(folder);
-    for entry in fs::read_dir(folder).map_err(file)? {
+fn find(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Error> {
+    let file = Error::file(directory);
+    for entry in fs::read_dir(directory).map_err(file)? {
         let entry = entry.map_err(file)?;
         let kind = entry.file_type().map_err(file)?;
         let name = entry.file_name().to_string_lossy().to_lowercase();
@@ -156,14 +157,14 @@ mod tests {
 
     #[test]
     fn a_text_that_two_parts_share_occurs_once_with_both_names() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let parts = ["a", "b"].map(|name| {
-            let home = folder.path().join(name);
+            let home = directory.path().join(name);
             fs::create_dir_all(home.join("vendor")).unwrap();
             fs::write(home.join("LICENSE-MIT"), "Do as\n  you like.\n").unwrap();
             fs::write(home.join("vendor/COPYING"), format!("{name} alone\n")).unwrap();
             fs::write(home.join("license.rs"), "mod license;").unwrap();
-            part(name, Texts::Folder(home))
+            part(name, Texts::Directory(home))
         });
         let text = text("it", &parts).unwrap();
         assert_eq!(text.matches("you like.").count(), 1, "{text}");
@@ -174,21 +175,22 @@ mod tests {
 
     #[test]
     fn a_part_without_a_text_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let error = text("it", &[part("a", Texts::Folder(folder.path().into()))]).unwrap_err();
+        let directory = tempfile::tempdir().unwrap();
+        let error =
+            text("it", &[part("a", Texts::Directory(directory.path().into()))]).unwrap_err();
         assert!(error.to_string().contains("a@1.0.0 has no text"), "{error}");
     }
 
     #[test]
     fn a_part_without_a_text_has_that_of_its_repository() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let [bare, other] = ["bare", "other"].map(|name| {
-            let home = folder.path().join(name);
+            let home = directory.path().join(name);
             fs::create_dir(&home).unwrap();
             let repository = Some("https://example.com/both".to_owned());
-            Part { repository, ..part(name, Texts::Folder(home)) }
+            Part { repository, ..part(name, Texts::Directory(home)) }
         });
-        fs::write(folder.path().join("other/LICENSE"), "Do as you like.\n").unwrap();
+        fs::write(directory.path().join("other/LICENSE"), "Do as you like.\n").unwrap();
         let text = text("it", &[bare.clone(), other.clone()]).unwrap();
         assert!(text.contains("bare 1.0.0: LICENSE\nother 1.0.0: LICENSE\n==="), "{text}");
         let other = Part { licence: "ISC".to_owned(), ..other };
@@ -197,8 +199,8 @@ mod tests {
 
     #[test]
     fn the_text_of_a_licence_without_an_author_needs_no_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut part = part("a", Texts::Folder(folder.path().into()));
+        let directory = tempfile::tempdir().unwrap();
+        let mut part = part("a", Texts::Directory(directory.path().into()));
         part.licence = AUTHORLESS.to_owned();
         assert!(text("it", &[part]).unwrap().contains("Apache License"));
     }

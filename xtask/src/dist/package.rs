@@ -154,9 +154,9 @@ impl Package {
         checksums: &BTreeMap<(String, String), String>,
     ) -> Result<Part, Error> {
         let (name, version) = (self.name.clone(), self.version.clone());
-        let folder = self.manifest_path.parent().unwrap_or(&self.manifest_path).to_owned();
+        let directory = self.manifest_path.parent().unwrap_or(&self.manifest_path).to_owned();
         // A package without a source is a member of the workspace.
-        let texts = if self.source.is_some() { Texts::Folder(folder) } else { Texts::Ours };
+        let texts = if self.source.is_some() { Texts::Directory(directory) } else { Texts::Ours };
         Ok(Part {
             licence: self.licence()?,
             description: self.description.clone(),
@@ -234,10 +234,10 @@ mod tests {
 
     const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-    fn artifact(name: &str, kind: &str, folder: &str) -> String {
+    fn artifact(name: &str, kind: &str, directory: &str) -> String {
         format!(
             r#"{{"reason":"compiler-artifact","package_id":"{name}","target":{{"kind":["{kind}"]}},
-                "filenames":["/t/{folder}/deps/lib{name}.rlib"],"fresh":true}}"#
+                "filenames":["/t/{directory}/deps/lib{name}.rlib"],"fresh":true}}"#
         )
         .replace('\n', "")
     }

@@ -26,8 +26,8 @@ pub(crate) struct Part {
 /// The location of the licences of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Texts {
-    /// The files with the usual names in this folder.
-    Folder(PathBuf),
+    /// The files with the usual names in this directory.
+    Directory(PathBuf),
     /// Licences of SPDX by their names, and an optional file of notices.
     Named { names: &'static [&'static str], notices: Option<PathBuf> },
     /// The part is a crate of the workspace, and has its licence.

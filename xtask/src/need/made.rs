@@ -59,8 +59,8 @@ impl Made {
                     Part::Bundles => "bundles (56 MB)",
                     Part::Catalogs => "catalogs (25 MB)",
                 };
-                let folder = part.corpus();
-                format!("fetch the published {what} into {}: a minute or two", folder.display())
+                let directory = part.corpus();
+                format!("fetch the published {what} into {}: a minute or two", directory.display())
             }
             Self::Dialect => format!("build a Go program in {cache}: about 20 s"),
             Self::Peers => format!("build upstream's writer and loader in {cache}: 1 to 2 min"),

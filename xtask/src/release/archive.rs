@@ -29,8 +29,8 @@ impl Entry {
     }
 }
 
-/// Writes a `.tar.gz` with these files, all of them below `folder`.
-pub(super) fn write(path: &Path, folder: &str, mut entries: Vec<Entry>) -> io::Result<()> {
+/// Writes a `.tar.gz` with these files, all of them below `directory`.
+pub(super) fn write(path: &Path, directory: &str, mut entries: Vec<Entry>) -> io::Result<()> {
     entries.sort();
     let gzip = GzBuilder::new().mtime(0).write(File::create(path)?, Compression::best());
     let mut archive = Builder::new(gzip);
@@ -41,7 +41,7 @@ pub(super) fn write(path: &Path, folder: &str, mut entries: Vec<Entry>) -> io::R
         header.set_mtime(0);
         header.set_uid(0);
         header.set_gid(0);
-        archive.append_data(&mut header, format!("{folder}/{path}"), bytes.as_slice())?;
+        archive.append_data(&mut header, format!("{directory}/{path}"), bytes.as_slice())?;
     }
     archive.into_inner()?.finish()?.flush()
 }
@@ -56,8 +56,8 @@ mod tests {
 
     #[test]
     fn an_archive_has_the_same_bytes_whatever_the_order_and_the_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let paths = ["one.tar.gz", "two.tar.gz"].map(|name| folder.path().join(name));
+        let directory = tempfile::tempdir().unwrap();
+        let paths = ["one.tar.gz", "two.tar.gz"].map(|name| directory.path().join(name));
         let entries = [Entry::program("unlade", "x"), Entry::new("man/man1/unlade.1", "y")];
         write(&paths[0], "unlade-1", entries.to_vec()).unwrap();
         write(&paths[1], "unlade-1", entries.into_iter().rev().collect()).unwrap();

@@ -14,8 +14,8 @@ pub(super) struct Archive {
     pub(super) url: String,
     /// The digest of the archive, as 64 hexadecimal digits.
     pub(super) sha256: String,
-    /// The folder that contains everything else in the archive.
-    pub(super) folder: String,
+    /// The directory that contains everything else in the archive.
+    pub(super) directory: String,
 }
 
 /// Returns the manifest, as YAML.
@@ -37,8 +37,8 @@ pub(super) fn manifest(version: &str, repository: &str, archives: &[Archive]) ->
 }
 
 fn platform(archive: &Archive) -> Value {
-    let Archive { architecture, url, sha256, folder } = archive;
-    let file = |name: &str| json!({"from": format!("{folder}/{name}"), "to": "."});
+    let Archive { architecture, url, sha256, directory } = archive;
+    let file = |name: &str| json!({"from": format!("{directory}/{name}"), "to": "."});
     json!({
         "selector": {"matchLabels": {"os": "linux", "arch": architecture.name()}},
         "uri": url,
@@ -111,7 +111,7 @@ mod tests {
             architecture,
             url: "https://example.com/v1.2.3/it.tar.gz".to_owned(),
             sha256: "0".repeat(64),
-            folder: "unlade-1.2.3".to_owned(),
+            directory: "unlade-1.2.3".to_owned(),
         });
         let yaml = manifest("1.2.3", "https://example.com", &archives);
         let json = unlade_yaml::to_json(yaml.as_bytes(), &unlade_yaml::Limits::default()).unwrap();

@@ -8,13 +8,13 @@ use unlade_launcher as launcher;
 
 use crate::args::Time;
 
-/// The default image of the unpacker, which is set when this program is built.
+/// The default tool image, which is set when this program is built.
 const TOOL_IMAGE: Option<&str> = option_env!("UNLADE_DEFAULT_TOOL_IMAGE");
 
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Job")]
 pub(crate) struct JobArgs {
-    /// Image of unlade-unpacker
+    /// Tool image, which contains unlade-unpacker
     #[arg(long, value_name = "IMAGE", env = "UNLADE_TOOL_IMAGE", hide_env_values = true)]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     tool_image: Option<String>,
@@ -94,8 +94,8 @@ pub(crate) enum Reuse {
 }
 
 impl JobArgs {
-    /// Returns the launcher's options for these arguments, or `None` if the image of the unpacker
-    /// is unknown.
+    /// Returns the launcher's options for these arguments, or `None` if the tool image is
+    /// unknown.
     pub(crate) fn options(&self, reuse: Reuse) -> Option<launcher::Options> {
         let Self {
             tool_image,

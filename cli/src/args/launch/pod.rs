@@ -21,8 +21,7 @@ pub(crate) struct PodArgs {
     /// Creates a Secret with only these credentials, and deletes it when the bundle is unpacked. If
     /// the command ends earlier, the Secret is deleted with the Job. Until then, anyone who can
     /// read Secrets in the namespace, or create pods in it, can use the credentials. If the same
-    /// credentials are stored for the image of the unpacker, the Secret also has an entry for that
-    /// image.
+    /// credentials are stored for the tool image, the Secret also has an entry for that image.
     #[arg(long)]
     pub(crate) pull_secret_from_login: bool,
 
@@ -34,7 +33,7 @@ pub(crate) struct PodArgs {
     #[arg(long, value_name = "KEY=VALUE,...", value_delimiter = ',', hide_short_help = true)]
     node_selector: Vec<Pair>,
 
-    /// Architectures that the image of the unpacker supports, such as amd64,arm64
+    /// Architectures that the tool image supports, such as amd64,arm64
     #[arg(
         long,
         value_name = "ARCH,...",
@@ -76,14 +75,14 @@ pub(crate) struct PodArgs {
     )]
     pull_policy: Option<PullPolicy>,
 
-    /// When to pull the image of the unpacker; the default follows the same rule as for the bundle image
+    /// When to pull the tool image; the default follows the same rule as for the bundle image
     #[arg(long, value_enum, value_name = "WHEN", hide_short_help = true)]
     tool_pull_policy: Option<PullPolicy>,
 
     /// User that the containers run as: a uid, `unset`, or `auto`
     ///
     /// With the strategy `inject`, `auto` means 65532, or the uid that OpenShift assigns. With the
-    /// strategy `image-volume`, it means the user of the unpacker's image.
+    /// strategy `image-volume`, it means the user of the tool image.
     #[arg(long, value_name = "UID", default_value = "auto", value_parser = user, hide_short_help = true)]
     user: launcher::User,
 

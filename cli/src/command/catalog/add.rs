@@ -112,7 +112,7 @@ impl Addition {
         if !self.create {
             return Err(Error::Uncreated(format!("the package {package}")));
         }
-        // It becomes the name of a folder.
+        // It becomes the name of a directory.
         unlade_name::check_label(package, unlade_name::MAX_LABEL).map_err(|error| {
             Error::Usage(format!("the package name {package} is invalid: {error}"))
         })?;

@@ -16,11 +16,11 @@ use crate::{
     source::{self, Images},
 };
 
-/// Checks whether `path` is a bundle directory: a directory with the two folders of a bundle, which
-/// are not links (operator-registry `isBundle`).
+/// Checks whether `path` is a bundle directory: a directory with the two directories of a bundle,
+/// which are not links (operator-registry `isBundle`).
 pub(super) fn is_directory(path: &Path) -> bool {
-    let is_folder = |name| path.join(name).symlink_metadata().is_ok_and(|found| found.is_dir());
-    is_folder("manifests") && is_folder("metadata")
+    let is_directory = |name| path.join(name).symlink_metadata().is_ok_and(|found| found.is_dir());
+    is_directory("manifests") && is_directory("metadata")
 }
 
 /// The options for rendering a bundle.

@@ -34,34 +34,35 @@ fn check_empty(directory: &Path) -> io::Result<()> {
 
 /// Writes the documents of each package to a file of its own.
 ///
-/// They are written to a temporary folder beside their final place, so a failure leaves nothing.
+/// They are written to a temporary directory beside their final place, so a failure leaves nothing.
 fn write(documents: Sorted, form: Form, directory: &Path) -> Result<(), Error> {
     let failed = |source| Error::Migrate { path: directory.display().to_string(), source };
     let is_new = !directory.exists();
     let place = existing_ancestor(directory);
-    let folder = tempfile::Builder::new().prefix(".unlade-").tempdir_in(place).map_err(failed)?;
-    // The temporary folder itself is private, and the catalog is not.
-    let staged = folder.path().join("catalog");
+    let dir = tempfile::Builder::new().prefix(".unlade-").tempdir_in(place).map_err(failed)?;
+    // The temporary directory itself is private, and the catalog is not.
+    let staged = dir.path().join("catalog");
     fs::create_dir(&staged).map_err(failed)?;
     write_packages(documents, form, &staged, directory)?;
-    if is_new { move_folder(&staged, directory) } else { move_entries(&staged, directory) }
+    if is_new { move_directory(&staged, directory) } else { move_entries(&staged, directory) }
         .map_err(failed)
 }
 
-/// Returns the directory itself, or the first folder above it that exists.
+/// Returns the directory itself, or the first directory above it that exists.
 fn existing_ancestor(directory: &Path) -> &Path {
-    let found = directory.ancestors().find(|folder| folder.exists());
-    found.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    let found = directory.ancestors().find(|dir| dir.exists());
+    found.filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn move_folder(from: &Path, to: &Path) -> io::Result<()> {
+fn move_directory(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent)?;
     }
     fs::rename(from, to)
 }
 
-/// Moves the entries of a folder. The folder `to` itself remains, as it can be the root of a volume.
+/// Moves the entries of a directory. The directory `to` itself remains, as it can be the root of a
+/// volume.
 fn move_entries(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -70,7 +71,8 @@ fn move_entries(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the documents to files in `staged`. Errors name the files as they would be in `directory`.
+/// Writes the documents to files in `staged`. Errors name the files as they would be in
+/// `directory`.
 fn write_packages(
     documents: Sorted,
     form: Form,
@@ -91,9 +93,9 @@ fn write_packages(
         if open.as_ref().is_none_or(|(package, ..)| package != rank.package()) {
             close(open.take())?;
             let package = rank.package().to_owned();
-            let folder = folder(&package)?;
-            fs::create_dir_all(staged.join(folder)).map_err(|error| failed(folder, error))?;
-            let path = folder.join(match form {
+            let dir = dir(&package)?;
+            fs::create_dir_all(staged.join(dir)).map_err(|error| failed(dir, error))?;
+            let path = dir.join(match form {
                 Form::Json => "catalog.json",
                 Form::Yaml => "catalog.yaml",
             });
@@ -109,13 +111,13 @@ fn write_packages(
     close(open)
 }
 
-/// Returns the folder of a package in the directory. Documents without a package are in the directory
-/// itself.
-fn folder(package: &str) -> Result<&Path, Error> {
+/// Returns the directory of a package in the directory. Documents without a package are in the
+/// directory itself.
+fn dir(package: &str) -> Result<&Path, Error> {
     let is_name = !matches!(package, "." | "..") && !package.contains(['/', '\\', '\0']);
     if !is_name {
         let package = excerpt::shorten(package);
-        return Err(Error::PackageFolder { package });
+        return Err(Error::PackageDirectory { package });
     }
     Ok(Path::new(package))
 }

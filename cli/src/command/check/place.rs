@@ -18,7 +18,7 @@ pub(super) fn run(
     let image = ImageReference::parse(image).map_err(unlade_oci::reference::Error::from)?;
     let found = explain(&image, registry);
     let places = found.map_err(|source| Error::Registry { image: image.to_string(), source })?;
-    let failed = places.iter().filter(|place| place.answer.is_err()).count();
+    let failed = places.iter().filter(|place| place.result.is_err()).count();
     let success = failed < places.len();
     match output {
         CheckOutput::Summary => output::print(format(&places, success, screen).as_bytes()),
@@ -36,7 +36,7 @@ fn format(places: &[Explanation], success: bool, screen: &Screen) -> String {
     let (mut report, palette) = (String::new(), &screen.out);
     for place in places {
         let image = &place.endpoint.image;
-        let (style, mark, line, hint) = match &place.answer {
+        let (style, mark, line, hint) = match &place.result {
             Ok(digest) => (palette.good, '√', format!("{image} has the digest {digest}"), None),
             Err(error) => {
                 let line = format!("{image}: {}", text::chain(error));
@@ -71,11 +71,11 @@ fn details(place: &Explanation) -> Vec<String> {
     };
     let certificates = place.certificates.as_ref();
     let certificates = certificates.map(|path| format!("certificates in {}", path.display()));
-    let login = match &place.login {
+    let credentials = match &place.credentials {
         Some(origin) => format!("credentials from {origin}, if the registry requires them"),
         None => "no credentials".to_owned(),
     };
-    [Some(rule), tls, certificates, Some(login)].into_iter().flatten().collect()
+    [Some(rule), tls, certificates, Some(credentials)].into_iter().flatten().collect()
 }
 
 fn describe(place: &Explanation) -> Value {
@@ -86,8 +86,8 @@ fn describe(place: &Explanation) -> Value {
         "insecure": place.endpoint.insecure || place.plain_http,
         "rule": place.endpoint.file.as_deref().map(path),
         "certificates": place.certificates.as_deref().map(path),
-        "login": place.login,
-        "digest": place.answer.as_ref().ok().map(ToString::to_string),
-        "error": place.answer.as_ref().err().map(|error| text::chain(error)),
+        "credentials": place.credentials,
+        "digest": place.result.as_ref().ok().map(ToString::to_string),
+        "error": place.result.as_ref().err().map(|error| text::chain(error)),
     })
 }

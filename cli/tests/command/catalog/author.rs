@@ -6,8 +6,8 @@ use crate::run::unlade;
 
 #[test]
 fn a_new_package_has_the_bytes_of_opm() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     fs::write(path("readme.md"), "# Tea\n<hot>\n").unwrap();
     fs::write(path("icon"), "\u{89}PNG".chars().map(|it| it as u8).collect::<Vec<_>>()).unwrap();
     fs::write(path("icon.svg"), "<svg/>").unwrap();
@@ -34,13 +34,13 @@ fn a_new_package_has_the_bytes_of_opm() {
 /// The instructions are those of `opm generate dockerfile` 1.73.
 #[test]
 fn a_dockerfile_has_the_instructions_of_opm() {
-    let folder = tempfile::tempdir().unwrap();
-    let catalog = folder.path().join("catalog");
+    let directory = tempfile::tempdir().unwrap();
+    let catalog = directory.path().join("catalog");
     fs::create_dir(&catalog).unwrap();
     let path = catalog.to_str().unwrap();
     let generate = ["catalog", "generate", "dockerfile", path];
     let instructions = || {
-        let file = folder.path().join("catalog.Dockerfile");
+        let file = directory.path().join("catalog.Dockerfile");
         let text = fs::read_to_string(&file).unwrap();
         fs::remove_file(file).unwrap();
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -75,14 +75,14 @@ fn a_dockerfile_has_the_instructions_of_opm() {
 
 #[test]
 fn a_dockerfile_is_not_overwritten() {
-    let folder = tempfile::tempdir().unwrap();
-    let catalog = folder.path().join("catalog");
+    let directory = tempfile::tempdir().unwrap();
+    let catalog = directory.path().join("catalog");
     fs::create_dir(&catalog).unwrap();
-    fs::write(folder.path().join("catalog.Dockerfile"), "mine").unwrap();
+    fs::write(directory.path().join("catalog.Dockerfile"), "mine").unwrap();
     let generate = ["catalog", "generate", "dockerfile", catalog.to_str().unwrap()];
     let stderr = unlade([&generate[..], &["-i", "registry.example/opm"]].concat()).failure(1);
     assert!(stderr.contains("failed to create"), "{stderr}");
-    assert_eq!(fs::read(folder.path().join("catalog.Dockerfile")).unwrap(), b"mine");
+    assert_eq!(fs::read(directory.path().join("catalog.Dockerfile")).unwrap(), b"mine");
     let stderr = unlade([&generate[..], &["-i", "scratch"]].concat()).failure(2);
     assert!(stderr.contains("the builder image cannot be scratch"), "{stderr}");
 }

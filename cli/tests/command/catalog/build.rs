@@ -44,13 +44,13 @@ fn registry() -> Server {
 }
 
 /// Pushes the image of a bundle with this version, and returns its name.
-fn push_bundle(address: &str, version: &str, folder: &Path) -> String {
+fn push_bundle(address: &str, version: &str, directory: &Path) -> String {
     let csv = CSV.replace("1.2.3", version).replace("  replaces: tea-operator.v1.2.2\n", "");
     let csv = csv.replace("  skips:\n  - tea-operator.v1.2.1\n", "");
     let bundle = Bundle::new().with("manifests/tea.clusterserviceversion.yaml", csv);
     let platform = "linux/amd64".parse().unwrap();
     let image = build::bundle::image(bundle.path(), platform, &Limits::default()).unwrap();
-    let archive = format!("oci-archive:{}", folder.join(format!("{version}.tar")).display());
+    let archive = format!("oci-archive:{}", directory.join(format!("{version}.tar")).display());
     build::write(&image, &archive.parse().unwrap()).unwrap();
     let name = format!("{address}/bundles/tea:{version}");
     unlade(["copy", "--plain-http", &archive, &format!("docker://{name}")]).success();
@@ -59,10 +59,10 @@ fn push_bundle(address: &str, version: &str, folder: &Path) -> String {
 
 #[test]
 fn a_catalog_goes_from_bundles_to_an_image_in_a_registry() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let server = registry();
-    let images = ["1.2.3", "1.3.0"].map(|it| push_bundle(&server.address, it, folder.path()));
+    let images = ["1.2.3", "1.3.0"].map(|it| push_bundle(&server.address, it, directory.path()));
     for (name, n_images) in [("old", 1), ("new", 2)] {
         let bundles: Vec<_> =
             images.iter().take(n_images).map(|it| format!("{{image: {it}}}")).collect();
@@ -76,7 +76,7 @@ fn a_catalog_goes_from_bundles_to_an_image_in_a_registry() {
             ["catalog", "template", "render", "semver", &path("template.yaml"), "-o", "yaml"];
         let catalog = unlade([&render[..], &["--migrate", "--plain-http"]].concat()).success();
         fs::create_dir(path(name)).unwrap();
-        fs::write(folder.path().join(name).join("catalog.yaml"), catalog).unwrap();
+        fs::write(directory.path().join(name).join("catalog.yaml"), catalog).unwrap();
     }
     let validated = unlade(["catalog", "validate", &path("new"), "--strict"]).success();
     assert_eq!(validated, "valid: 1 package, 1 channel and 2 bundles in 1 file\n");
@@ -101,7 +101,7 @@ fn a_catalog_goes_from_bundles_to_an_image_in_a_registry() {
 }
 
 /// Writes an index of two images with programs, and returns its name.
-fn base(folder: &Path) -> String {
+fn base(directory: &Path) -> String {
     let images = ["amd64", "arm64"].map(|architecture| {
         let mut image = Image::from_scratch(format!("linux/{architecture}").parse().unwrap());
         image.layers.push(Layer::new([
@@ -113,7 +113,7 @@ fn base(folder: &Path) -> String {
         image.config.command = vec!["old".to_owned()];
         image
     });
-    let name = format!("oci:{}:base", folder.join("base").display());
+    let name = format!("oci:{}:base", directory.join("base").display());
     build::write_index(&images, &name.parse().unwrap()).unwrap();
     name
 }
@@ -137,20 +137,20 @@ fn documents(layout: &Path) -> (Value, Vec<Value>, Vec<Value>) {
 
 #[test]
 fn each_image_of_a_base_gets_the_catalog_and_runs_opm() {
-    let folder = tempfile::tempdir().unwrap();
-    let (catalog, base) = (write(VALID), base(folder.path()));
-    let cache = folder.path().join("cache");
+    let directory = tempfile::tempdir().unwrap();
+    let (catalog, base) = (write(VALID), base(directory.path()));
+    let cache = directory.path().join("cache");
     fs::create_dir_all(cache.join("pogreb.v1/db")).unwrap();
     fs::write(cache.join("pogreb.v1/digest"), "0123").unwrap();
     let build = |name: &str, more: &[&str]| {
-        let output = format!("oci:{}", folder.path().join(name).display());
+        let output = format!("oci:{}", directory.path().join(name).display());
         let arguments = ["catalog", "build", catalog.path().to_str().unwrap(), "-t", &output];
         unlade([&arguments[..], more].concat()).success()
     };
     let from = ["--from", &base, "-l", "a=b"];
     let digest = build("one", &from);
     assert_eq!(digest, build("two", &from));
-    let (root, manifests, configurations) = documents(&folder.path().join("one"));
+    let (root, manifests, configurations) = documents(&directory.path().join("one"));
     let architectures: Vec<_> = root["manifests"].as_array().unwrap().iter().collect();
     let architectures: Vec<_> =
         architectures.iter().map(|it| it["platform"]["architecture"].as_str().unwrap()).collect();
@@ -169,13 +169,13 @@ fn each_image_of_a_base_gets_the_catalog_and_runs_opm() {
         );
     }
     // The catalog of the base is hidden.
-    let name = format!("oci:{}", folder.path().join("one").display());
+    let name = format!("oci:{}", directory.path().join("one").display());
     let list = unlade(["catalog", "validate", &name, "--strict"]).success();
     assert_eq!(list, "valid: 1 package, 1 channel and 1 bundle in 1 file\n");
 
     let more = ["--platform", "linux/arm64", "--cache-dir", cache.to_str().unwrap()];
     build("three", &[&from[..], &more].concat());
-    let (_, manifests, configurations) = documents(&folder.path().join("three"));
+    let (_, manifests, configurations) = documents(&directory.path().join("three"));
     assert_eq!(manifests.len(), 1);
     assert_eq!(configurations[0]["architecture"], "arm64");
     let command = serde_json::json!(["serve", "/configs", "--cache-dir=/tmp/cache"]);
@@ -184,13 +184,13 @@ fn each_image_of_a_base_gets_the_catalog_and_runs_opm() {
 }
 
 #[test]
-fn the_folder_for_blobs_never_becomes_a_layer() {
-    let folder = tempfile::tempdir().unwrap();
-    let (catalog, base) = (write(VALID), base(folder.path()));
-    let blobs = folder.path().join("blobs");
+fn the_directory_for_blobs_never_becomes_a_layer() {
+    let directory = tempfile::tempdir().unwrap();
+    let (catalog, base) = (write(VALID), base(directory.path()));
+    let blobs = directory.path().join("blobs");
     fs::create_dir(&blobs).unwrap();
     fs::write(blobs.join("secret"), "").unwrap();
-    let layout = folder.path().join("image");
+    let layout = directory.path().join("image");
     let output = format!("oci:{}", layout.display());
     let path = catalog.path().to_str().unwrap();
     let build = ["catalog", "build", path, "-t", &output, "--from", &base];
@@ -205,10 +205,10 @@ fn the_folder_for_blobs_never_becomes_a_layer() {
 
 #[test]
 fn a_base_that_cannot_be_extended_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let (catalog, base) = (write(VALID), base(folder.path()));
+    let directory = tempfile::tempdir().unwrap();
+    let (catalog, base) = (write(VALID), base(directory.path()));
     // An index whose only entry describes another image.
-    let layout = folder.path().join("base");
+    let layout = directory.path().join("base");
     let index = fs::read_to_string(layout.join("index.json")).unwrap();
     let index: Value = serde_json::from_str(&index).unwrap();
     let (root, manifests, _) = documents(&layout);
@@ -222,7 +222,7 @@ fn a_base_that_cannot_be_extended_is_named() {
     index["manifests"][0]["digest"] = new.to_string().into();
     index["manifests"][0]["size"] = text.len().into();
     fs::write(layout.join("index.json"), index.to_string()).unwrap();
-    let output = format!("oci:{}", folder.path().join("image").display());
+    let output = format!("oci:{}", directory.path().join("image").display());
     let path = catalog.path().to_str().unwrap();
     let stderr = unlade(["catalog", "build", path, "-t", &output, "--from", &base]).failure(3);
     assert!(stderr.contains(&format!("failed to extend the image {base}: ")), "{stderr}");
@@ -230,8 +230,8 @@ fn a_base_that_cannot_be_extended_is_named() {
 
 #[test]
 fn only_a_valid_catalog_becomes_an_image() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = format!("oci-archive:{}", folder.path().join("image.tar").display());
+    let directory = tempfile::tempdir().unwrap();
+    let output = format!("oci-archive:{}", directory.path().join("image.tar").display());
     let build = |catalog: &str| unlade(["catalog", "build", catalog, "-t", &output]);
     let broken = write(&VALID.replace("1.0.0", "v1"));
     let stderr = build(broken.path().to_str().unwrap()).failure(3);
@@ -239,7 +239,7 @@ fn only_a_valid_catalog_becomes_an_image() {
     let empty = tempfile::tempdir().unwrap();
     let stderr = build(empty.path().to_str().unwrap()).failure(2);
     assert!(stderr.contains("is empty"), "{stderr}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     let valid = write(VALID);
     let path = valid.path().to_str().unwrap();
     let stderr = unlade(["catalog", "build", path, "-t", "elsewhere"]).failure(2);

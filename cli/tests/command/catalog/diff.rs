@@ -22,7 +22,7 @@ fn changed() -> String {
 #[test]
 fn the_changes_of_a_release_are_listed() {
     let (old, new) = (write(VALID), write(&changed()));
-    let [old, new] = [&old, &new].map(|folder| folder.path().to_str().unwrap());
+    let [old, new] = [&old, &new].map(|directory| directory.path().to_str().unwrap());
     assert_eq!(unlade(["catalog", "diff", old, new]).success(), TEXT);
     let markdown = unlade(["catalog", "diff", old, new, "-o", "markdown"]).success();
     assert!(
@@ -45,7 +45,7 @@ fn the_changes_of_a_release_are_listed() {
 #[test]
 fn the_exit_code_tells_equal_different_and_not_compared_apart() {
     let (old, new) = (write(VALID), write(&changed()));
-    let [old, new] = [&old, &new].map(|folder| folder.path().to_str().unwrap());
+    let [old, new] = [&old, &new].map(|directory| directory.path().to_str().unwrap());
     let run = |new| unlade(["catalog", "diff", old, new, "--exit-code"]);
     assert_eq!(run(old).success(), "");
     let different = run(new);
@@ -53,10 +53,10 @@ fn the_exit_code_tells_equal_different_and_not_compared_apart() {
         (different.code, different.stdout.as_str(), different.stderr.as_str()),
         (Some(1), TEXT, "")
     );
-    let missing = run("no-such-folder");
+    let missing = run("no-such-directory");
     assert_eq!(missing.code, Some(2));
-    assert!(missing.stderr.contains("failed to open the catalog no-such-folder"), "{missing:?}");
-    let missing = unlade(["catalog", "diff", old, "no-such-folder"]);
+    assert!(missing.stderr.contains("failed to open the catalog no-such-directory"), "{missing:?}");
+    let missing = unlade(["catalog", "diff", old, "no-such-directory"]);
     assert_eq!(missing.code, Some(1));
     let broken = write("schema: [\n");
     assert_eq!(run(broken.path().to_str().unwrap()).code, Some(3));

@@ -64,8 +64,8 @@ fn choices_that_select_nothing_are_errors() {
 fn an_image_set_of_oc_mirror_selects_what_is_written() {
     let catalog = catalog();
     let path = catalog.path().to_str().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("set.yaml");
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("set.yaml");
     let config = config.to_str().unwrap();
     let write_set = |more: &str| {
         let text = format!(
@@ -89,8 +89,8 @@ fn an_image_set_of_oc_mirror_selects_what_is_written() {
 
 /// Filters a catalog that changes to `changed` after the command has validated it.
 fn filter_changing(catalog: &Path, changed: String) -> Finished {
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("set.yaml");
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("set.yaml");
     assert!(Command::new("mkfifo").arg(&config).status().unwrap().success());
     let arguments = ["catalog", "filter", catalog.to_str().unwrap(), "--config"];
     let arguments = arguments.map(str::to_owned).into_iter();

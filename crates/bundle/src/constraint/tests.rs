@@ -45,7 +45,7 @@ fn a_value_at_the_limit_is_read_and_one_above_is_not() {
 }
 
 #[test]
-fn what_no_constraint_has_is_refused() {
+fn unknown_fields_of_constraints_are_refused() {
     assert_eq!(parse(r#"{"foo":{}}"#), Err(Error::UnknownField("foo".to_owned())));
     let inner = r#"{"gvk":{"plural":"p"}}"#;
     assert_eq!(parse(inner), Err(Error::UnknownField("plural".to_owned())));

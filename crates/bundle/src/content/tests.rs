@@ -90,7 +90,7 @@ fn the_annotations_file_of_metadata_wins() {
 }
 
 #[test]
-fn an_annotations_file_in_manifests_counts_and_is_found() {
+fn an_annotations_file_in_manifests_is_used_and_reported() {
     let reading = assemble(&[("manifests/annotations.yaml", "annotations: {a: b}")]).unwrap();
     assert_eq!(reading.content.annotations()["a"], "b");
     assert!(reading.findings[0].message.contains("manifests/"));
@@ -118,7 +118,7 @@ fn the_digest_is_that_of_the_documented_bytes() {
 }
 
 #[test]
-fn the_digest_tells_contents_apart() {
+fn different_contents_have_different_digests() {
     let digest = |files: &[(&str, &str)]| assemble(files).unwrap().content.digest();
     let digests = [
         digest(&[]),

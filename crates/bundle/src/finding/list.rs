@@ -9,14 +9,14 @@ use super::{Finding, count};
 /// of them.
 pub const MAX_LISTED: usize = 1_000;
 
-/// Returns the first [`MAX_LISTED`] of `findings`, and a line with the number of the others, including
-/// those that were not kept.
+/// Returns the first [`MAX_LISTED`] of `findings`, and a line with the number of the others,
+/// including those that were not kept.
 pub fn listed<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> impl Iterator<Item = String> {
     listed_with(findings, |finding| count([*finding]))
 }
 
-/// Returns the first [`MAX_LISTED`] of `items`, and a line with the number of the others. Each item is
-/// one finding.
+/// Returns the first [`MAX_LISTED`] of `items`, and a line with the number of the others. Each item
+/// is one finding.
 ///
 /// ```
 /// let lines = unlade_bundle::finding::listed_items(1..=1_003);
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_findings_has_an_end() {
+    fn a_list_of_findings_is_limited() {
         for (number, last) in [
             (0, None),
             (1, Some("0")),

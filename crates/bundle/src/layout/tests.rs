@@ -33,7 +33,7 @@ fn paths_that_leave_the_bundle_are_refused() {
 }
 
 #[test]
-fn the_root_is_not_read_and_found() {
+fn a_path_to_the_root_is_ignored_and_reported() {
     for path in ["/", ".", "./"] {
         let layout = layout(MANIFESTS, path).unwrap();
         assert_eq!(layout.manifests, "manifests");
@@ -42,7 +42,7 @@ fn the_root_is_not_read_and_found() {
 }
 
 #[test]
-fn another_path_of_metadata_is_found() {
+fn another_path_of_metadata_is_reported() {
     for (path, found) in [
         ("metadata/", false),
         ("/metadata", false),
@@ -56,7 +56,7 @@ fn another_path_of_metadata_is_found() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_falls_back_and_is_found() {
+fn a_missing_manifests_directory_falls_back_to_the_default_and_is_reported() {
     let layout = layout(MANIFESTS, "deploy/").unwrap();
     let fallback = layout.fallback().unwrap();
     assert_eq!(fallback.manifests, "manifests");

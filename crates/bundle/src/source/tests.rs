@@ -13,26 +13,27 @@ impl Memory {
 }
 
 impl Tree for Memory {
-    type Folder = String;
+    type Dir = String;
     type File = Vec<u8>;
     type Error = Error;
 
     fn open(&self, path: &str) -> Result<Option<String>, Error> {
-        let folder = format!("{path}/");
-        Ok(self.0.keys().any(|path| path.starts_with(&folder)).then_some(folder))
+        let directory = format!("{path}/");
+        Ok(self.0.keys().any(|path| path.starts_with(&directory)).then_some(directory))
     }
 
     fn list<E: From<Error>>(
         &self,
-        folder: &String,
+        directory: &String,
         mut visit: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut names = self.0.keys().rev().filter_map(|path| path.strip_prefix(folder.as_str()));
+        let mut names =
+            self.0.keys().rev().filter_map(|path| path.strip_prefix(directory.as_str()));
         names.try_for_each(|name| visit(name.as_bytes()))
     }
 
-    fn find(&self, folder: &String, name: &str) -> Result<Entry<Vec<u8>>, Error> {
-        let path = format!("{folder}{name}");
+    fn find(&self, directory: &String, name: &str) -> Result<Entry<Vec<u8>>, Error> {
+        let path = format!("{directory}{name}");
         match self.0.get(&path) {
             Some(bytes) if bytes == b"<FIFO>" => Ok(Entry::Special("FIFO")),
             Some(bytes) => Ok(Entry::File(bytes.clone())),

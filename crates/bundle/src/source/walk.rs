@@ -1,7 +1,7 @@
-//! Resolves paths beneath a folder, one name at a time, and never leaves the folder.
+//! Resolves paths beneath a directory, one name at a time, and never leaves the directory.
 //!
-//! For `..`, a [`Walk`] returns to the folder that it came from without asking the tree, so that
-//! moving a folder in the meantime cannot lead it out.
+//! For `..`, a [`Walk`] returns to the directory that it came from without asking the tree, so that
+//! moving a directory in the meantime cannot lead it out.
 
 use std::collections::VecDeque;
 use std::iter;
@@ -11,20 +11,20 @@ use super::{Error, LinkFault};
 /// The maximum number of links, which is that of the kernel (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
 
-/// Looks names up in folders.
+/// Looks names up in directories.
 pub trait Lookup: Sized {
-    /// An open folder.
-    type Folder;
-    /// An entry that is neither a folder nor a link.
+    /// An open directory.
+    type Dir;
+    /// An entry that is neither a directory nor a link.
     type Entry;
     /// Why a name cannot be looked up.
     type Error: From<Error>;
 
-    /// Returns the path of the folder in which walks start, for messages. It is empty for the root
-    /// of the bundle.
+    /// Returns the path of the directory in which walks start, for messages. It is empty for the
+    /// root of the bundle.
     fn root(&self) -> &str;
 
-    /// Looks `name` up in the current folder of `walk`.
+    /// Looks `name` up in the current directory of `walk`.
     ///
     /// # Errors
     ///
@@ -35,8 +35,8 @@ pub trait Lookup: Sized {
 /// An entry that was looked up.
 #[derive(Debug)]
 pub enum Step<L: Lookup> {
-    /// A folder, which is open now.
-    Folder(L::Folder),
+    /// A directory, which is open now.
+    Dir(L::Dir),
     /// A link with this target, as written.
     Link(Vec<u8>),
     /// Anything else.
@@ -48,7 +48,7 @@ pub enum Step<L: Lookup> {
 pub enum Fault<L: Lookup> {
     /// There is no such entry.
     Missing,
-    /// A folder is expected, and the entry is not a folder.
+    /// A directory is expected, and the entry is not a directory.
     NotADirectory,
     /// The entry is on another mount.
     Mount,
@@ -56,16 +56,16 @@ pub enum Fault<L: Lookup> {
     Other(L::Error),
 }
 
-/// The name and the entry at the end of a path. `None` if the end is the current folder, which is
-/// the case if the path ends with a folder, `.` or `..`.
+/// The name and the entry at the end of a path. `None` if the end is the current directory, which
+/// is the case if the path ends with a directory, `.` or `..`.
 pub type End<L> = Option<(Vec<u8>, <L as Lookup>::Entry)>;
 
 /// A path that is being resolved, or that was resolved.
 #[derive(Debug)]
 pub struct Walk<'a, L: Lookup> {
     lookup: &'a L,
-    /// The folders from the root to the current one, with their names.
-    inside: Vec<(L::Folder, Vec<u8>)>,
+    /// The directories from the root to the current one, with their names.
+    inside: Vec<(L::Dir, Vec<u8>)>,
     /// The components that are not resolved yet.
     pending: VecDeque<Vec<u8>>,
     /// The number of links that were followed.
@@ -110,23 +110,24 @@ impl<'a, L: Lookup> Walk<'a, L> {
         Ok((walk, None))
     }
 
-    /// Returns the current folder, or `None` for the root.
-    pub fn folder(&self) -> Option<&L::Folder> {
-        self.inside.last().map(|(folder, _)| folder)
+    /// Returns the current directory, or `None` for the root.
+    pub fn dir(&self) -> Option<&L::Dir> {
+        self.inside.last().map(|(directory, _)| directory)
     }
 
-    /// Returns the path of `name` in the current folder for messages, or that of the folder if
-    /// `name` is empty.
+    /// Returns the path of `name` in the current directory for messages, or that of the directory
+    /// if `name` is empty.
     pub fn path_of(&self, name: &[u8]) -> String {
         let root = self.lookup.root().as_bytes();
-        let folders = self.inside.iter().map(|(_, folder)| folder.as_slice());
-        let parts = iter::once(root).chain(folders).chain([name]).filter(|part| !part.is_empty());
+        let directories = self.inside.iter().map(|(_, directory)| directory.as_slice());
+        let parts =
+            iter::once(root).chain(directories).chain([name]).filter(|part| !part.is_empty());
         let path = parts.collect::<Vec<_>>().join(&b'/');
         if path.is_empty() { ".".to_owned() } else { String::from_utf8_lossy(&path).into_owned() }
     }
 
-    /// Returns the error for `name` in the current folder: that of the link whose target is being
-    /// resolved, or of the name itself.
+    /// Returns the error for `name` in the current directory: that of the link whose target is
+    /// being resolved, or of the name itself.
     pub fn fail(&self, name: &[u8], fault: Fault<L>) -> L::Error {
         let link_fault = match fault {
             Fault::Missing => LinkFault::Dangling,
@@ -162,10 +163,10 @@ impl<'a, L: Lookup> Walk<'a, L> {
     }
 
     /// Resolves the component `name`. Returns its entry if it is the end of the path and not a
-    /// folder.
+    /// directory.
     fn step(&mut self, name: &[u8]) -> Result<Option<L::Entry>, L::Error> {
         match self.lookup.look_up(self, name) {
-            Ok(Step::Folder(folder)) => self.inside.push((folder, name.to_owned())),
+            Ok(Step::Dir(directory)) => self.inside.push((directory, name.to_owned())),
             Ok(Step::Link(target)) => self.follow(name, &target)?,
             Ok(Step::Entry(_)) if !self.pending.is_empty() => {
                 return Err(self.fail(name, Fault::NotADirectory));

@@ -41,7 +41,7 @@ fn patterns_match_as_in_opm() {
 /// The differences from git that make libraries for git's rules unsuitable.
 #[test]
 fn patterns_differ_from_those_of_git() {
-    // A file below an excluded folder can be included again.
+    // A file below an excluded directory can be included again.
     assert!(!ignored("docs/\n!docs/keep.md", "docs/keep.md"));
     // `!` does not negate a class.
     assert!(ignored("[!x].md", "x.md") && ignored("[!x].md", "!.md"));
@@ -61,7 +61,7 @@ fn patterns_differ_from_those_of_git() {
 }
 
 #[test]
-fn the_last_pattern_wins_and_covers_only_its_folder() {
+fn the_last_pattern_wins_and_covers_only_its_directory() {
     let mut ignore = Ignore::default();
     assert!(ignore.add("", b"*.md\n!keep.md\n"));
     assert!(ignore.add("sub", b"!x.md\nkeep.md\n"));

@@ -168,7 +168,7 @@ fn a_problem_is_located_at_the_line_of_its_value() {
 
 /// opm reads only the first object, and loses the second.
 #[test]
-fn what_opm_loses_is_a_warning() {
+fn content_that_opm_drops_is_a_warning() {
     let text = "---\n{\"schema\": \"a\"}\n{\"schema\": \"b\"}\n";
     let mut catalog = Catalog::default();
     catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
@@ -242,7 +242,7 @@ fn warnings_that_are_left_out_do_not_make_a_catalog_invalid() {
 }
 
 #[test]
-fn what_opm_does_not_check_is_a_warning() {
+fn mistakes_that_opm_does_not_check_are_warnings() {
     let property = |kind: &str, value: &str| {
         let end = "value: {packageName: tea, version: 1.0.0}\n";
         VALID.replacen(end, &format!("{end}- type: {kind}\n  value: {value}\n"), 1)

@@ -42,7 +42,7 @@ fn unmarked(annotations: &[(&str, &str)]) -> ConfigMap {
 }
 
 #[test]
-fn what_was_encoded_is_decoded() {
+fn encoded_content_decodes_to_the_same_content() {
     for encoding in [Encoding::Plain, Encoding::Gzip] {
         let decoded = decode(&[encoded(encoding)], &Limits::default()).unwrap();
         assert_eq!(decoded.content, content());

@@ -131,7 +131,7 @@ fn auto_is_plain_for_what_only_fits_so() {
 }
 
 #[test]
-fn too_large_a_bundle_is_refused_and_its_largest_files_are_named() {
+fn an_oversized_bundle_is_refused_and_its_largest_files_are_named() {
     assert!(encoded(&manifest("x".repeat(VALUES_SIZE)), Encoding::Plain).is_ok());
     let mut files: Vec<_> = (0..9)
         .map(|n| file(Directory::Manifests, &format!("file {n}"), vec![0; 1000 + n]))

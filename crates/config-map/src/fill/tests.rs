@@ -41,7 +41,7 @@ fn existing(annotations: &[(&str, &str)]) -> ConfigMap {
 }
 
 #[test]
-fn what_others_wrote_stays() {
+fn metadata_of_others_is_kept() {
     let filled = fill(
         existing(&[("theirs", "1"), ("kubectl.kubernetes.io/last-applied-configuration", "{}")]),
         &encoded(&[("ours", "2")], Encoding::Plain),
@@ -64,7 +64,7 @@ fn what_others_wrote_stays() {
 }
 
 #[test]
-fn what_an_earlier_filling_wrote_goes() {
+fn annotations_of_an_earlier_filling_are_removed() {
     let first = encoded(&[("a", "1"), ("b", "1"), (PACKAGE, "p")], Encoding::Gzip);
     let filled = fill(existing(&[("theirs", "1")]), &first).unwrap();
     let second = encoded(&[("b", "2")], Encoding::Plain);
@@ -74,7 +74,7 @@ fn what_an_earlier_filling_wrote_goes() {
 }
 
 #[test]
-fn what_upstream_wrote_goes() {
+fn annotations_that_upstream_wrote_are_removed() {
     let upstream = existing(&[
         (PACKAGE, "p"),
         (CHANNELS, "c"),
@@ -131,7 +131,7 @@ fn annotations_of_others_count_to_the_limit() {
 }
 
 #[test]
-fn what_was_noticed_gives_way_to_annotations_of_others() {
+fn findings_are_omitted_if_annotations_of_others_need_the_space() {
     let findings = (0..100).map(|at| Finding::new(Reason::NoCsv, "", format!("{at} is noticed")));
     let content = Content::restore(BTreeMap::new(), Vec::new(), &Limits::default()).unwrap();
     let options = Options { findings: findings.collect(), ..Options::default() };

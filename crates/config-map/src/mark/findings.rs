@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_omitted_before_is_counted_too() {
+    fn findings_that_were_omitted_before_are_counted_too() {
         let mut findings = found(2, "left out");
         findings.push(Finding::omitted(5));
         let back = around(&findings, &mut BTreeMap::new());

@@ -103,27 +103,27 @@ const SAMPLES: &[(&str, Reason, bool)] = &[
 
 #[test]
 fn refusals_are_known_by_their_messages() {
-    for (said, reason, is_transient) in SAMPLES {
-        let failure = admission::classify(said, "the pod of job/etcd-1")
-            .unwrap_or_else(|| panic!("unknown: {said}"));
-        assert_eq!((failure.reason, failure.is_transient), (*reason, *is_transient), "{said}");
+    for (message, reason, is_transient) in SAMPLES {
+        let failure = admission::classify(message, "the pod of job/etcd-1")
+            .unwrap_or_else(|| panic!("unknown: {message}"));
+        assert_eq!((failure.reason, failure.is_transient), (*reason, *is_transient), "{message}");
         assert_names_no_flag(&failure);
     }
 }
 
 #[test]
 fn every_phrase_about_admission_is_needed() {
-    let samples: Vec<_> = SAMPLES.iter().map(|(said, ..)| said.to_lowercase()).collect();
+    let samples: Vec<_> = SAMPLES.iter().map(|(message, ..)| message.to_lowercase()).collect();
     assert_every_phrase_decides(RULES, &samples);
 }
 
 #[test]
 fn other_missing_objects_are_not_a_missing_namespace() {
-    for said in [
+    for message in [
         "configmaps \"etcd\" not found",
         "roles.rbac.authorization.k8s.io \"namespaces\" not found",
     ] {
-        assert_eq!(admission::classify(said, "configmap/etcd"), None, "{said}");
+        assert_eq!(admission::classify(message, "configmap/etcd"), None, "{message}");
     }
 }
 

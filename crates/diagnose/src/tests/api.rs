@@ -111,17 +111,21 @@ const ANSWERS: &[(u16, &str, &str, Reason, bool)] = &[
 
 #[test]
 fn replies_of_the_api_server_have_their_reasons() {
-    for (code, state, said, reason, is_transient) in ANSWERS {
-        let status =
-            Status { code: *code, reason: state, message: said, is_namespace_terminating: false };
+    for (code, state, message, reason, is_transient) in ANSWERS {
+        let status = Status {
+            code: *code,
+            reason: state,
+            message: message,
+            is_namespace_terminating: false,
+        };
         let failure = classify_request_error(RequestError::Status(status), "create Job etcd-1");
         assert_eq!(
             (failure.reason, failure.is_transient),
             (*reason, *is_transient),
-            "{code} {said}"
+            "{code} {message}"
         );
         assert!(failure.message.contains("Job etcd-1"), "{}", failure.message);
-        assert_eq!(failure.evidence.message.as_deref(), Some(*said));
+        assert_eq!(failure.evidence.message.as_deref(), Some(*message));
     }
 }
 
@@ -136,7 +140,7 @@ fn a_terminating_namespace_is_known_by_the_cause_in_the_status() {
 #[test]
 fn an_unreachable_server_is_transient_and_an_untrusted_one_is_not() {
     let classify =
-        |said| classify_request_error(RequestError::NoAnswer(said), "get ConfigMap etcd");
+        |message| classify_request_error(RequestError::NoResponse(message), "get ConfigMap etcd");
     let silent = classify("tcp connect error: Connection refused");
     assert_eq!((silent.reason, silent.is_transient), (Reason::ApiUnreachable, true));
     let foreign = classify("invalid peer certificate: UnknownIssuer");

@@ -230,32 +230,33 @@ const ENDED: &[(&str, i32, &str, Reason, bool)] = &[
     ("Error", 255, "exec /injected/unlade-unpacker: exec format error", Reason::ExecFormat, false),
 ];
 
-fn waiting(state: &str, said: &str) -> ContainerStateWaiting {
-    ContainerStateWaiting { reason: Some(state.to_owned()), message: Some(said.to_owned()) }
+fn waiting(state: &str, message: &str) -> ContainerStateWaiting {
+    ContainerStateWaiting { reason: Some(state.to_owned()), message: Some(message.to_owned()) }
 }
 
-fn ended(state: &str, exit_code: i32, said: &str) -> ContainerStateTerminated {
-    let (reason, message) = (Some(state.to_owned()), Some(said.to_owned()));
+fn ended(state: &str, exit_code: i32, message: &str) -> ContainerStateTerminated {
+    let (reason, message) = (Some(state.to_owned()), Some(message.to_owned()));
     ContainerStateTerminated { reason, message, exit_code, ..ContainerStateTerminated::default() }
 }
 
 #[test]
 fn containers_that_cannot_start_are_classified_by_their_messages() {
-    for (state, said, reason, is_transient) in WAITING {
-        let failure = container::classify_waiting(&waiting(state, said), "unpack", IMAGE);
-        assert_eq!((failure.reason, failure.is_transient), (*reason, *is_transient), "{said}");
+    for (state, message, reason, is_transient) in WAITING {
+        let failure = container::classify_waiting(&waiting(state, message), "unpack", IMAGE);
+        assert_eq!((failure.reason, failure.is_transient), (*reason, *is_transient), "{message}");
         assert_names_no_flag(&failure);
     }
 }
 
 #[test]
 fn containers_that_exited_are_classified_by_verdict_state_and_exit_code() {
-    for (state, code, said, reason, is_transient) in ENDED {
-        let failure = container::classify_terminated(&ended(state, *code, said), "unpack", IMAGE);
+    for (state, code, message, reason, is_transient) in ENDED {
+        let failure =
+            container::classify_terminated(&ended(state, *code, message), "unpack", IMAGE);
         assert_eq!(
             (failure.reason, failure.is_transient),
             (*reason, *is_transient),
-            "{state} {code} {said}"
+            "{state} {code} {message}"
         );
         assert_names_no_flag(&failure);
     }
@@ -273,9 +274,9 @@ fn a_conflict_is_recognised_in_a_list_whose_messages_are_shortened() {
             outcome
         })
         .collect();
-    let said = outcome::message(&outcomes);
-    assert!(said.contains('…'), "{said}");
-    let failure = container::classify_terminated(&ended("Error", 30, &said), "unpack", IMAGE);
+    let message = outcome::message(&outcomes);
+    assert!(message.contains('…'), "{message}");
+    let failure = container::classify_terminated(&ended("Error", 30, &message), "unpack", IMAGE);
     assert_eq!(failure.reason, Reason::Conflict);
 }
 
@@ -287,7 +288,7 @@ fn the_exit_code_of_a_foreign_container_is_not_a_verdict() {
 
 #[test]
 fn every_phrase_about_containers_is_needed() {
-    let waiting = WAITING.iter().map(|(_, said, ..)| said.to_lowercase());
-    let ended = ENDED.iter().map(|(_, _, said, ..)| said.to_lowercase());
+    let waiting = WAITING.iter().map(|(_, message, ..)| message.to_lowercase());
+    let ended = ENDED.iter().map(|(_, _, message, ..)| message.to_lowercase());
     assert_every_phrase_decides(RULES, &waiting.chain(ended).collect::<Vec<_>>());
 }

@@ -38,7 +38,7 @@ fn the_end_of_a_pod_is_reported_before_that_of_its_container() {
         ("NodeAffinity", Reason::Unschedulable),
         ("UnexpectedAdmissionError", Reason::Unschedulable),
     ] {
-        let status = json!({"phase": "Failed", "reason": state, "message": "said"});
+        let status = json!({"phase": "Failed", "reason": state, "message": "message"});
         let failure = classify_pod(&killed(&status), &[]).unwrap();
         assert_eq!((failure.reason, failure.is_transient), (expected, true), "{state}");
     }
@@ -74,17 +74,17 @@ fn pods_that_succeeded_or_make_progress_have_no_failure() {
 /// CRI-O checks the limit of the pod before it sets the pod up.
 #[test]
 fn a_memory_limit_below_the_minimum_of_the_runtime_is_not_waited_for() {
-    let event = |said: &str| {
+    let event = |message: &str| {
         let event = json!({
             "metadata": {}, "involvedObject": {"name": "etcd-1-x7k2p"},
             "reason": "FailedCreatePodSandBox",
-            "message": format!("Failed to create pod sandbox: rpc error: code = Unknown desc = {said}"),
+            "message": format!("Failed to create pod sandbox: rpc error: code = Unknown desc = {message}"),
         });
         serde_json::from_value(event).unwrap()
     };
     let pod = pod(&json!({"phase": "Pending"}));
-    let said = "pod set memory limit 1048576 too low; should be at least 12582912";
-    let failure = classify_pod(&pod, &[event(said)]).unwrap();
+    let message = "pod set memory limit 1048576 too low; should be at least 12582912";
+    let failure = classify_pod(&pod, &[event(message)]).unwrap();
     assert_eq!((failure.reason, failure.is_transient), (Reason::OutOfMemory, false));
     assert!(failure.message.contains("too low to start it"), "{failure:?}");
     let failure = classify_pod(&pod, &[event("no network")]).unwrap();
@@ -93,19 +93,19 @@ fn a_memory_limit_below_the_minimum_of_the_runtime_is_not_waited_for() {
 
 #[test]
 fn the_hint_says_why_no_node_accepts_a_pod() {
-    for (said, part) in [
+    for (message, part) in [
         ("0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.", "taints"),
         ("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.", "labels"),
         ("0/1 nodes are available: 1 Insufficient cpu.", "free resources"),
     ] {
         let condition = json!({
-            "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": said,
+            "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
         });
         let failure =
             classify_pod(&pod(&json!({"phase": "Pending", "conditions": [condition]})), &[]);
         let failure = failure.unwrap();
         assert_eq!(failure.reason, Reason::Unschedulable);
         assert_names_no_flag(&failure);
-        assert!(failure.hint.unwrap().contains(part), "{said}");
+        assert!(failure.hint.unwrap().contains(part), "{message}");
     }
 }

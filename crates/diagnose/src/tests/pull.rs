@@ -458,24 +458,24 @@ fn samples() -> impl Iterator<Item = &'static (&'static str, Reason, bool)> {
 
 #[test]
 fn pull_failures_are_classified_by_their_messages() {
-    for (said, reason, is_transient) in samples() {
-        let failure = pull::classify("ErrImagePull", said, IMAGE)
-            .unwrap_or_else(|| panic!("unknown: {said}"));
-        assert_eq!((failure.reason, failure.is_transient), (*reason, *is_transient), "{said}");
+    for (message, reason, is_transient) in samples() {
+        let failure = pull::classify("ErrImagePull", message, IMAGE)
+            .unwrap_or_else(|| panic!("unknown: {message}"));
+        assert_eq!((failure.reason, failure.is_transient), (*reason, *is_transient), "{message}");
         assert_names_no_flag(&failure);
     }
 }
 
 #[test]
 fn pull_failures_are_classified_whatever_the_kubelet_wraps_them_in() {
-    for (said, reason, _) in samples() {
+    for (message, reason, _) in samples() {
         for wrapped in [
-            format!("failed to pull and unpack image {IMAGE:?}: {said}"),
+            format!("failed to pull and unpack image {IMAGE:?}: {message}"),
             format!(
-                "rpc error: code = Unknown desc = failed to pull and unpack image {IMAGE:?}: {said}"
+                "rpc error: code = Unknown desc = failed to pull and unpack image {IMAGE:?}: {message}"
             ),
-            format!("Failed to pull image {IMAGE:?}: {said}"),
-            format!("Back-off pulling image {IMAGE:?}: ErrImagePull: {said}"),
+            format!("Failed to pull image {IMAGE:?}: {message}"),
+            format!("Back-off pulling image {IMAGE:?}: ErrImagePull: {message}"),
         ] {
             let failure = pull::classify("ImagePullBackOff", &wrapped, IMAGE);
             assert_eq!(failure.map(|failure| failure.reason), Some(*reason), "{wrapped}");
@@ -486,7 +486,7 @@ fn pull_failures_are_classified_whatever_the_kubelet_wraps_them_in() {
 #[test]
 fn every_phrase_about_pulls_is_needed() {
     let samples: Vec<_> =
-        samples().map(|(said, ..)| normalize(said, IMAGE).to_lowercase()).collect();
+        samples().map(|(message, ..)| normalize(message, IMAGE).to_lowercase()).collect();
     assert_every_phrase_decides(RULES, &samples);
 }
 
@@ -500,20 +500,20 @@ fn names_of_images_and_hosts_do_not_match_rules() {
     ] {
         let back_off = format!("Back-off pulling image {image:?}");
         assert_eq!(pull::classify("ImagePullBackOff", &back_off, image), None, "{image}");
-        let said = format!(
+        let message = format!(
             "failed to pull and unpack image {image:?}: failed to resolve image: unexpected status from HEAD request to https://{image}: 502 Bad Gateway"
         );
-        let failure = pull::classify("ErrImagePull", &said, image).unwrap();
+        let failure = pull::classify("ErrImagePull", &message, image).unwrap();
         assert_eq!(failure.reason, Reason::RegistryFailing, "{image}");
     }
 }
 
 #[test]
 fn sentence_quotes_the_cause_without_what_wraps_it() {
-    let said = format!(
+    let message = format!(
         "Back-off pulling image {IMAGE:?}: ErrImagePull: rpc error: code = Unavailable desc = failed to pull and unpack image {IMAGE:?}: failed to resolve image: unexpected status from HEAD request to https://registry.example/v2/team/etcd/manifests/1.0: 503 Service Unavailable"
     );
-    let failure = pull::classify("ImagePullBackOff", &said, IMAGE).unwrap();
+    let failure = pull::classify("ImagePullBackOff", &message, IMAGE).unwrap();
     assert_eq!(
         failure.message,
         "the registry failed to serve the image registry.example/team/etcd:1.0: \"unexpected \
@@ -524,7 +524,7 @@ fn sentence_quotes_the_cause_without_what_wraps_it() {
 
 #[test]
 fn denied_access_has_a_hint_that_the_image_may_not_exist() {
-    let said = "failed to resolve image: pull access denied, repository does not exist or may require authorization";
-    let failure = pull::classify("ErrImagePull", said, IMAGE).unwrap();
+    let message = "failed to resolve image: pull access denied, repository does not exist or may require authorization";
+    let failure = pull::classify("ErrImagePull", message, IMAGE).unwrap();
     assert!(failure.hint.unwrap().contains("does not exist"));
 }

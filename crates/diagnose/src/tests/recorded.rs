@@ -78,12 +78,12 @@ struct Recorded {
     events: Vec<Event>,
 }
 
-fn folder() -> std::path::PathBuf {
+fn directory() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests")
 }
 
 fn recorded(name: &str) -> Recorded {
-    let json = std::fs::read(folder().join(name).with_extension("json")).unwrap();
+    let json = std::fs::read(directory().join(name).with_extension("json")).unwrap();
     serde_json::from_slice(&json).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
@@ -115,7 +115,7 @@ fn recorded_failures_have_their_reasons() {
 
 #[test]
 fn every_recorded_file_is_in_the_table() {
-    let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let files = std::fs::read_dir(directory()).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|it| it == "json"));
     let files: BTreeSet<_> =
         files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
@@ -155,7 +155,7 @@ fn refusal_is_over_once_there_is_a_pod() {
 }
 
 #[test]
-fn trouble_on_the_way_is_over_once_the_container_runs() {
+fn earlier_problems_are_over_once_the_container_runs() {
     let mut recorded = recorded("mount-missing");
     let running =
         serde_json::from_str(r#"{"running": {"startedAt": "2026-01-01T00:00:00Z"}}"#).unwrap();

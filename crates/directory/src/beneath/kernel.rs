@@ -12,24 +12,28 @@ use rustix::io::Errno;
 use crate::file::read_at_most;
 
 /// The maximum size of the information in `/proc` about a descriptor, in bytes. It consists of four
-/// short lines for a file or folder.
+/// short lines for a file or directory.
 const MAX_FDINFO_SIZE: u64 = 4 << 10;
 
 /// How often a path is resolved again while files are renamed elsewhere on the system.
 const TRIES: usize = 100;
 
-/// Opens `path` beneath `folder`, on the same mount.
+/// Opens `path` beneath `directory`, on the same mount.
 ///
 /// The kernel refuses a path with `..` if anything on the system was renamed or mounted meanwhile
 /// (openat2(2), `EAGAIN`), so such a path is tried again.
-pub(super) fn resolve(folder: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+pub(super) fn resolve(
+    directory: BorrowedFd<'_>,
+    path: &str,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS;
-    let mut resolved = openat2(folder, path, flags, Mode::empty(), resolve);
+    let mut resolved = openat2(directory, path, flags, Mode::empty(), resolve);
     for _ in 1..TRIES {
         if resolved.as_ref().err() != Some(&Errno::AGAIN) {
             break;
         }
-        resolved = openat2(folder, path, flags, Mode::empty(), resolve);
+        resolved = openat2(directory, path, flags, Mode::empty(), resolve);
     }
     resolved
 }
@@ -51,7 +55,7 @@ fn mount_id_from_proc(fd: BorrowedFd<'_>) -> Option<u64> {
     let path = format!("/proc/self/fdinfo/{}", fd.as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let info = open(path, flags, Mode::empty()).ok()?;
-    // The image of a bundle can contain a folder with this name, but not the file system itself.
+    // The image of a bundle can contain a directory with this name, but not the file system itself.
     if fstatfs(&info).ok()?.f_type != PROC_SUPER_MAGIC {
         return None;
     }

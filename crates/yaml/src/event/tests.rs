@@ -24,7 +24,7 @@ fn a_real_panic_of_the_library_is_an_error() {
 
 /// The same panic. In Go, the comma ends the tag.
 #[test]
-fn a_comma_behind_a_tag_is_refused() {
+fn a_comma_after_a_tag_is_refused() {
     use crate::{Limits, to_json};
     for text in ["[!!str, b]", "{a: !!str, b: c}"] {
         let error = to_json(text.as_bytes(), &Limits::default()).unwrap_err();

@@ -42,7 +42,7 @@ fn floats_are_what_gos_pattern_takes() {
 }
 
 #[test]
-fn what_only_looks_like_a_number_is_text() {
+fn text_that_only_looks_like_a_number_is_text() {
     for text in [
         ".",
         "._5",

@@ -65,7 +65,7 @@ fn brackets_and_indentations_count_each_for_themselves() {
 }
 
 #[test]
-fn an_own_limit_of_depth_holds() {
+fn a_custom_limit_of_depth_is_enforced() {
     let limits = Limits { depth: 10, ..Limits::default() };
     assert!(to_json(block_mappings(10).as_bytes(), &limits).is_ok());
     let error = to_json(block_mappings(11).as_bytes(), &limits).unwrap_err();
@@ -244,7 +244,7 @@ fn long_directives_are_refused() {
 /// Eight times the input may need eight times the CPU time, with some tolerance. A quadratic parser
 /// would need 64 times the time.
 #[test]
-fn time_grows_with_the_size_only() {
+fn the_time_grows_linearly_with_the_size() {
     type Shape = fn(usize) -> String;
     let shapes: [(&str, Shape); 14] = [
         ("comments", |n| "# c\n".repeat(n)),

@@ -61,7 +61,7 @@ proptest! {
 }
 
 #[test]
-fn a_config_map_is_written_for_people() {
+fn a_config_map_is_written_readably() {
     let value = json!({
         "apiVersion": "v1",
         "data": {"a.yaml": "x: 1\ny:\n- 2\n", "b": "  indented\n", "c": "one\ntwo", "d": "end\n\n\n"},

@@ -286,9 +286,9 @@ fn interference_is_reported_with_its_object_and_its_cause() {
     assert_eq!(message(Presence::Gone), "someone deleted the ConfigMap etcd");
     let mut altered = filled(JOB);
     altered.data = Some([("..".to_owned(), "x".to_owned())].into());
-    let said = message(Presence::There(Box::new(altered)));
-    let cause = said.split_once("the key \"..\" is not valid: ").map(|(_, cause)| cause);
-    assert!(cause.is_some_and(|cause| !cause.is_empty()), "{said}");
+    let message = message(Presence::There(Box::new(altered)));
+    let cause = message.split_once("the key \"..\" is not valid: ").map(|(_, cause)| cause);
+    assert!(cause.is_some_and(|cause| !cause.is_empty()), "{message}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Launches that give the nodes a login.
+//! Launches that give the nodes credentials.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,8 +13,8 @@ fn request() -> Request {
     Request::new(IMAGE, "default").with_login(Login::new(CONFIG))
 }
 
-/// Launches with a login. `run` is called when the Job has been created. Returns the result, and
-/// the Secrets at that time.
+/// Launches with credentials. `run` is called when the Job has been created. Returns the result,
+/// and the Secrets at that time.
 async fn with_login(
     run: impl Fn(&mut State, &Value) + Send + 'static,
 ) -> (Server, Result<Launched, Failure>, Vec<Value>) {
@@ -114,7 +114,7 @@ async fn a_secret_whose_creation_was_not_confirmed_does_not_stay() {
 }
 
 #[test]
-fn a_login_is_never_shown() {
+fn credentials_are_never_shown() {
     let request = request();
     let shown = format!("{request:?} {:?}", plan_objects(&request, &options()).unwrap());
     assert!(!shown.contains("YTpi"), "{shown}");

@@ -29,27 +29,30 @@ fn entries_cover_what_podman_and_docker_use_them_for() {
 }
 
 #[test]
-fn the_login_does_not_depend_on_the_order_of_the_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let [empty, login] = ["empty.json", "login.json"].map(|name| folder.path().join(name));
+fn the_credentials_do_not_depend_on_the_order_of_the_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let [empty, stored] = ["empty.json", "stored.json"].map(|name| directory.path().join(name));
     std::fs::write(&empty, "{}").unwrap();
     let entry = r#"{"auths": {"registry.example": {"auth": "dXNlcjpwYXNz"}}}"#;
-    std::fs::write(&login, entry).unwrap();
-    let missing = folder.path().join("missing.json");
-    for files in [vec![missing.clone(), empty.clone(), login.clone()], vec![login, empty, missing]]
+    std::fs::write(&stored, entry).unwrap();
+    let missing = directory.path().join("missing.json");
+    for files in
+        [vec![missing.clone(), empty.clone(), stored.clone()], vec![stored, empty, missing]]
     {
         let stored = Stored { given: Vec::new(), files, is_required: false };
         let found = stored.find(&image("registry.example/etcd"), &Limits::default()).unwrap();
         let Found { identity, origin } = found.unwrap();
-        assert!(matches!(identity, Identity::Password(login) if login.user() == "user"));
-        assert!(origin.ends_with("login.json"), "{origin}");
+        assert!(
+            matches!(identity, Identity::Password(credentials) if credentials.user() == "user")
+        );
+        assert!(origin.ends_with("stored.json"), "{origin}");
     }
 }
 
 #[test]
 fn a_pull_secret_comes_before_the_files_and_runs_no_helper() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("auth.json");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("auth.json");
     let entry = r#"{"auths": {"a.example": {"auth": "ZmlsZTpwYXNz"}}}"#;
     std::fs::write(&path, entry).unwrap();
     let secret = r#"{
@@ -59,8 +62,8 @@ fn a_pull_secret_comes_before_the_files_and_runs_no_helper() {
     let stored = Stored::file(path).with_pull_secret("Secret x/y", secret.to_owned().into());
     let user = |name: &str| {
         let found = stored.find(&image(name), &Limits::default()).unwrap().unwrap();
-        let Identity::Password(login) = found.identity else { panic!("a token") };
-        (login.user().to_owned(), found.origin.contains("Secret x/y"))
+        let Identity::Password(credentials) = found.identity else { panic!("a token") };
+        (credentials.user().to_owned(), found.origin.contains("Secret x/y"))
     };
     assert_eq!(user("a.example/team/etcd:1"), ("fit".to_owned(), true));
     assert_eq!(user("a.example/team/a:1"), ("wide".to_owned(), true));
@@ -68,21 +71,21 @@ fn a_pull_secret_comes_before_the_files_and_runs_no_helper() {
 }
 
 #[test]
-fn the_login_with_the_longest_path_is_used_whatever_its_notation() {
+fn the_credentials_with_the_longest_path_are_used_whatever_the_notation() {
     let user = |entries: &[(&str, &str)], is_secret: bool| {
         let auths =
             entries.iter().map(|(key, user)| format!(r#""{key}": {{"username": "{user}"}}"#));
         let text = format!(r#"{{"auths": {{{}}}}}"#, auths.collect::<Vec<_>>().join(", "));
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("auth.json");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("auth.json");
         std::fs::write(&path, if is_secret { "{}" } else { &text }).unwrap();
         let mut stored = Stored::file(path);
         if is_secret {
             stored = stored.with_pull_secret("Secret x/y", text.into());
         }
         let found = stored.find(&image("a.example/team/etcd:1"), &Limits::default()).unwrap();
-        let Identity::Password(login) = found.unwrap().identity else { panic!("a token") };
-        login.user().to_owned()
+        let Identity::Password(credentials) = found.unwrap().identity else { panic!("a token") };
+        credentials.user().to_owned()
     };
     for is_secret in [false, true] {
         let long = [("https://a.example/v1/", "address"), ("a.example/team", "path")];

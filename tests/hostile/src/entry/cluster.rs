@@ -1,4 +1,4 @@
-//! Data of clusters: answers of API servers, pods and pull secrets.
+//! Data of clusters: responses of API servers, pods and pull secrets.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Event, Pod, Secret};
@@ -10,7 +10,7 @@ use unlade_unpacker::fuzz;
 
 use crate::image::parts;
 
-/// The maximum size of an answer that the unpacker reads, in bytes.
+/// The maximum size of a response that the unpacker reads, in bytes.
 const ANSWER: usize = 8 << 20;
 
 /// The maximum size of a failure as JSON, in bytes.
@@ -22,9 +22,9 @@ const SECRETS: [(&str, &str); 2] = [
     ("kubernetes.io/dockercfg", ".dockercfg"),
 ];
 
-pub(super) fn api_answer(input: &[u8]) {
-    let mut answers = parts(input).into_iter().map(answer);
-    let (read, written) = (answers.next(), answers.next());
+pub(super) fn api_response(input: &[u8]) {
+    let mut responses = parts(input).into_iter().map(response);
+    let (read, written) = (responses.next(), responses.next());
     let file = File {
         directory: Directory::Manifests,
         name: "csv.yaml".to_owned(),
@@ -41,7 +41,7 @@ pub(super) fn api_answer(input: &[u8]) {
 }
 
 /// A line `STATUS [RETRY-AFTER]`, and the body.
-fn answer(part: &[u8]) -> fuzz::Answer<'_> {
+fn response(part: &[u8]) -> fuzz::Answer<'_> {
     let end = part.iter().position(|byte| *byte == b'\n').unwrap_or(part.len());
     let (line, body) = part.split_at(end);
     let body = body.get(1..).unwrap_or_default();
@@ -53,8 +53,8 @@ fn answer(part: &[u8]) -> fuzz::Answer<'_> {
 }
 
 pub(super) fn kubeconfig(input: &[u8]) {
-    super::image::scratch(|folder| {
-        let path = folder.join("kubeconfig");
+    super::image::scratch(|directory| {
+        let path = directory.join("kubeconfig");
         let written = std::fs::write(&path, input);
         assert!(written.is_ok(), "{written:?}");
         let _ = fuzz::kubeconfig(&path);

@@ -11,13 +11,13 @@ use crate::image;
 use crate::program::image_file;
 
 pub(super) fn layout(input: &[u8]) {
-    scratch(|folder| {
-        let path = folder.join("layout");
+    scratch(|directory| {
+        let path = directory.join("layout");
         let _ = fs::remove_dir_all(&path);
         for (name, bytes) in image::layout(input) {
             let file = path.join(name);
-            if let Some(folder) = file.parent() {
-                let _ = fs::create_dir_all(folder);
+            if let Some(directory) = file.parent() {
+                let _ = fs::create_dir_all(directory);
             }
             write(&file, &bytes);
         }
@@ -40,8 +40,8 @@ pub(super) fn tar(input: &[u8]) {
 /// Extracts a catalog from a layer over a small one.
 pub(super) fn extract(input: &[u8]) {
     let template = image::over_catalog(input);
-    scratch(|folder| {
-        let (path, into) = (folder.join("catalog.tar"), folder.join("extracted"));
+    scratch(|directory| {
+        let (path, into) = (directory.join("catalog.tar"), directory.join("extracted"));
         write(&path, &image_file(&template, |template| image::archive(&image::docker(template))));
         let _ = fs::remove_dir_all(&into);
         let created = fs::create_dir(&into);
@@ -59,8 +59,8 @@ pub(super) fn extract(input: &[u8]) {
 }
 
 fn archive(transport: &str, input: &[u8], build: fn(&[u8]) -> Vec<u8>) {
-    scratch(|folder| {
-        let path = folder.join("image.tar");
+    scratch(|directory| {
+        let path = directory.join("image.tar");
         write(&path, &image_file(input, build));
         read(transport, &path);
     });
@@ -84,15 +84,15 @@ fn write(path: &Path, bytes: &[u8]) {
 /// Calls `work` with a directory of this thread's own, in memory where that can be.
 pub(super) fn scratch(work: impl FnOnce(&Path)) {
     thread_local! {
-        static FOLDER: RefCell<Option<TempDir>> = const { RefCell::new(None) };
+        static DIRECTORY: RefCell<Option<TempDir>> = const { RefCell::new(None) };
     }
-    FOLDER.with_borrow_mut(|folder| {
-        if folder.is_none() {
-            *folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).ok();
+    DIRECTORY.with_borrow_mut(|directory| {
+        if directory.is_none() {
+            *directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).ok();
         }
-        assert!(folder.is_some(), "no temporary directory");
-        if let Some(folder) = folder {
-            work(folder.path());
+        assert!(directory.is_some(), "no temporary directory");
+        if let Some(directory) = directory {
+            work(directory.path());
         }
     });
 }

@@ -3,16 +3,16 @@
 use std::fs;
 
 use unlade_name::ImageReference;
-use unlade_registry::{fuzz, limit::LOGINS};
+use unlade_registry::{fuzz, limit::FILE};
 
 use super::image::scratch;
 use crate::image::parts;
 
-/// The maximum size of the headers and of a small answer of a registry, in bytes.
+/// The maximum size of the headers and of a small response of a registry, in bytes.
 const HEADERS: usize = 64 << 10;
 const ANSWER: usize = 1 << 20;
 
-pub(super) fn answer(input: &[u8]) {
+pub(super) fn response(input: &[u8]) {
     let parts = parts(input);
     let part = |at: usize, limit: usize| {
         let part = parts.get(at).copied().unwrap_or_default();
@@ -30,9 +30,9 @@ pub(super) fn answer(input: &[u8]) {
     }
 }
 
-pub(super) fn logins(input: &[u8]) {
+pub(super) fn credentials(input: &[u8]) {
     if let Some((image, bytes)) = named(input) {
-        fuzz::logins(bytes, &image);
+        fuzz::credentials(bytes, &image);
     }
 }
 
@@ -45,11 +45,11 @@ pub(super) fn configuration(input: &[u8]) {
     }
 }
 
-/// Reads a folder with certificates of authorities and of the client.
+/// Reads a directory with certificates of authorities and of the client.
 pub(super) fn certificates(input: &[u8]) {
     let parts = parts(input);
-    scratch(|folder| {
-        let registry = folder.join("registry.example");
+    scratch(|directory| {
+        let registry = directory.join("registry.example");
         let _ = fs::remove_dir_all(&registry);
         let created = fs::create_dir(&registry);
         assert!(created.is_ok(), "{created:?}");
@@ -57,7 +57,7 @@ pub(super) fn certificates(input: &[u8]) {
             let written = fs::write(registry.join(name), bytes);
             assert!(written.is_ok(), "{written:?}");
         }
-        if let Err(said) = fuzz::certificates(folder, "registry.example") {
+        if let Err(said) = fuzz::certificates(directory, "registry.example") {
             assert!(said.len() < 4 << 10, "a message of {} bytes", said.len());
         }
     });
@@ -68,6 +68,6 @@ fn named(input: &[u8]) -> Option<(ImageReference, &[u8])> {
     let parts = parts(input);
     let [image, bytes, ..] = parts.as_slice() else { return None };
     let image = ImageReference::parse(String::from_utf8_lossy(image).trim()).ok()?;
-    let limit = usize::try_from(LOGINS).unwrap_or(usize::MAX);
+    let limit = usize::try_from(FILE).unwrap_or(usize::MAX);
     Some((image, bytes.get(..limit).unwrap_or(bytes)))
 }

@@ -77,18 +77,18 @@ pub(super) fn call(input: &[u8]) {
         let Some(server) = server else { return };
         let size = fuzz::call(server, &String::from_utf8_lossy(path), body);
         // A client may ask for all descriptors in each message of one stream.
-        assert!(size <= (64 << 10) + body.len() * (4 << 10), "{size} bytes of an answer");
+        assert!(size <= (64 << 10) + body.len() * (4 << 10), "{size} bytes of a response");
     });
 }
 
 fn load(catalog: &[u8], visit: impl FnOnce(&Server)) -> Result<(), unlade_server::LoadError> {
     let mut result = Ok(());
-    scratch(|folder| {
-        let path = folder.join("catalog.yaml");
+    scratch(|directory| {
+        let path = directory.join("catalog.yaml");
         let written = fs::write(&path, catalog);
         assert!(written.is_ok(), "{written:?}");
         let mut options = Options::default();
-        folder.clone_into(&mut options.temporary);
+        directory.clone_into(&mut options.temporary);
         options.limits.threads = 1;
         result = Server::load(&path, &options).map(|server| visit(&server));
     });

@@ -4,8 +4,8 @@ use super::{FROM_BOUNDED, Family, count, repeat};
 use crate::Entry;
 use crate::image::join;
 
-const fn answer(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
-    Family::new(Entry::ApiAnswer, name, generate)
+const fn response(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
+    Family::new(Entry::ApiResponse, name, generate)
 }
 
 const fn pod(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
@@ -21,20 +21,20 @@ const fn kubeconfig(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Famil
 }
 
 pub(super) const FAMILIES: &[Family] = &[
-    answer("keys", |n| existing("", &count(n, |n| format!("\"k{n}\":\"v\",")))),
-    answer("annotations", |n| existing(&count(n, |n| format!("\"k{n}\":\"v\",")), "")),
-    answer("mark-of-annotations", |n| {
+    response("keys", |n| existing("", &count(n, |n| format!("\"k{n}\":\"v\",")))),
+    response("annotations", |n| existing(&count(n, |n| format!("\"k{n}\":\"v\",")), "")),
+    response("mark-of-annotations", |n| {
         let names = count(n, |n| format!("\\\"k{n}\\\","));
         existing(&format!("\"unlade.dev/annotations\":\"[{names}\\\"k\\\"]\","), "")
     }),
-    answer("deep", |n| format!("200\n{}", "[".repeat(n)).into()),
-    answer("message", |n| format!("403\n{{\"message\":\"{}\"}}", repeat("\\u001b", n)).into()),
-    answer("causes", |n| {
+    response("deep", |n| format!("200\n{}", "[".repeat(n)).into()),
+    response("message", |n| format!("403\n{{\"message\":\"{}\"}}", repeat("\\u001b", n)).into()),
+    response("causes", |n| {
         let causes = repeat("{\"reason\":\"a\"},", n);
         format!("422\n{{\"details\":{{\"causes\":[{causes}{{}}]}}}}").into()
     }),
-    answer("no-json", |n| format!("500 99999999999999999999\n{}", "<".repeat(n)).into()),
-    answer("retry-after", |n| format!("429 18446744073709551615\n{}", " ".repeat(n)).into()),
+    response("no-json", |n| format!("500 99999999999999999999\n{}", "<".repeat(n)).into()),
+    response("retry-after", |n| format!("429 18446744073709551615\n{}", " ".repeat(n)).into()),
     pod("message", |n| failed("ErrImagePull", &repeat("not found: ", n))),
     pod("message-of-names", |n| failed("ErrImagePull", &repeat("registry.example/a: ", n))),
     pod("message-of-codes", |n| failed("ErrImagePull", &repeat("status code 404 ", n))),
@@ -82,7 +82,7 @@ pub(super) const FAMILIES: &[Family] = &[
     .from(FROM_BOUNDED),
 ];
 
-/// An answer with the ConfigMap that is to be filled; the lists of entries each end in a comma.
+/// A response with the ConfigMap that is to be filled; the lists of entries each end in a comma.
 fn existing(annotations: &str, data: &str) -> Vec<u8> {
     let map = |entries: &str| format!("{{{}}}", entries.trim_end_matches(','));
     let text = format!(

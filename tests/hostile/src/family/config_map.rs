@@ -140,7 +140,7 @@ fn marked(annotations: &str) -> Vec<u8> {
     object(&format!("{marks}{annotations}"), "\"k\":\"v\",", "", &[])
 }
 
-/// A ConfigMap of upstream's with compressed values.
+/// Returns a ConfigMap of upstream with compressed values.
 fn zipped(entries: &str) -> Vec<u8> {
     object("", "", entries, &[("olm.contentEncoding", "gzip+base64")])
 }
@@ -159,24 +159,24 @@ fn object(annotations: &str, data: &str, binary: &str, more: &[(&str, &str)]) ->
     .into()
 }
 
-/// As a value of binaryData in JSON: base64 of upstream's base64.
+/// Returns a value of binaryData in JSON: base64 of upstream's base64.
 fn packed(text: &[u8]) -> String {
     STANDARD.encode(STANDARD.encode(gzip(text)))
 }
 
-/// A file of 39 kB whose brackets are as deep as they may be.
+/// Returns a file of 39 kB whose brackets have the maximum depth.
 fn nested_flow() -> String {
     let text = format!("a: {}{}x{}\n", "[".repeat(9_990), "a,".repeat(9_500), "]".repeat(9_990));
     packed(text.as_bytes())
 }
 
-/// A file of 56 kB that has 256 MiB as JSON.
+/// Returns a file of 56 kB that expands to 256 MiB of JSON.
 fn aliases() -> String {
     let text = format!("kind: A\na: &a {}\nb: [{}]\n", "x".repeat(28_000), "*a,".repeat(9_400));
     packed(text.as_bytes())
 }
 
-/// Streams one behind the other, which are one stream.
+/// Concatenates streams, which are then one stream.
 fn bombs(size: usize, plain: &[u8]) -> Vec<u8> {
     let one = gzip(plain);
     one.repeat((size / one.len()).max(1))

@@ -4,12 +4,12 @@ use super::{Family, count, repeat};
 use crate::Entry;
 use crate::image::join;
 
-const fn answer(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
-    Family::new(Entry::RegistryAnswer, name, generate)
+const fn response(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
+    Family::new(Entry::RegistryResponse, name, generate)
 }
 
-const fn logins(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
-    Family::new(Entry::Logins, name, generate)
+const fn credentials(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
+    Family::new(Entry::Credentials, name, generate)
 }
 
 const fn rules(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
@@ -27,36 +27,36 @@ fn of_image(text: &str) -> Vec<u8> {
 }
 
 pub(super) const FAMILIES: &[Family] = &[
-    answer("challenges", |n| repeat("Basic realm=\"a\"\n", n).into()),
-    answer("parameters", |n| {
+    response("challenges", |n| repeat("Basic realm=\"a\"\n", n).into()),
+    response("parameters", |n| {
         format!("Bearer {}realm=\"https://a/\"", repeat("a=\"b\",", n)).into()
     }),
-    answer("escapes", |n| format!("Bearer realm=\"{}\"", repeat("\\\"", n)).into()),
-    answer("token", |n| join(&[b"", format!("{{\"token\":\"{}\"}}", repeat("a", n)).as_bytes()])),
-    answer("errors", |n| {
+    response("escapes", |n| format!("Bearer realm=\"{}\"", repeat("\\\"", n)).into()),
+    response("token", |n| join(&[b"", format!("{{\"token\":\"{}\"}}", repeat("a", n)).as_bytes()])),
+    response("errors", |n| {
         let errors = repeat("{\"code\":\"A\",\"message\":\"b\"},", n);
         let text = format!("{{\"errors\":[{}]}}", errors.trim_end_matches(','));
         join(&[b"", text.as_bytes()])
     }),
-    answer("deep-token", |n| join(&[b"", "[".repeat(n).as_bytes()])),
-    answer("range", |n| join(&[b"", b"", format!("bytes {}-", "9".repeat(n)).as_bytes()])),
-    answer("redirect", |n| join(&[b"", b"", b"", format!("//a{}", repeat("/..", n)).as_bytes()])),
-    logins("registries", |n| {
+    response("deep-token", |n| join(&[b"", "[".repeat(n).as_bytes()])),
+    response("range", |n| join(&[b"", b"", format!("bytes {}-", "9".repeat(n)).as_bytes()])),
+    response("redirect", |n| join(&[b"", b"", b"", format!("//a{}", repeat("/..", n)).as_bytes()])),
+    credentials("registries", |n| {
         let entries = count(n, |n| format!("\"r{n}.example\":{{\"auth\":\"YTpi\"}},"));
         of_image(&format!("{{\"auths\":{{{}}}}}", entries.trim_end_matches(',')))
     }),
-    logins("namespaces", |n| {
+    credentials("namespaces", |n| {
         let entries = count(n, |n| format!("\"registry.example/a{n}\":{{\"auth\":\"YTpi\"}},"));
         of_image(&format!("{{\"auths\":{{{}}}}}", entries.trim_end_matches(',')))
     }),
-    logins("helpers", |n| {
+    credentials("helpers", |n| {
         let entries = count(n, |n| format!("\"r{n}.example\":\"h\","));
         of_image(&format!("{{\"credHelpers\":{{{}}}}}", entries.trim_end_matches(',')))
     }),
-    logins("secret", |n| {
+    credentials("secret", |n| {
         of_image(&format!("{{\"Username\":\"a\",\"Secret\":\"{}\"}}", repeat("a", n)))
     }),
-    logins("deep", |n| of_image(&"[".repeat(n))),
+    credentials("deep", |n| of_image(&"[".repeat(n))),
     rules("mirrors", |n| {
         let mirrors = count(n, |n| format!("[[registry.mirror]]\nlocation = \"m{n}.example\"\n"));
         of_image(&format!("[[registry]]\nlocation = \"registry.example\"\n{mirrors}"))

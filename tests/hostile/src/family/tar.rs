@@ -159,7 +159,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("zeros", |n| vec![0; n]),
 ];
 
-/// As many entries as `size` bytes hold, at `each` bytes for one.
+/// Creates as many entries as fit into `size` bytes, if each takes `each` bytes.
 fn entries(size: usize, each: usize, add: impl Fn(Tape, usize) -> Tape) -> Vec<u8> {
     tar((0..size / each).fold(Tape::new(), add))
 }
@@ -168,7 +168,7 @@ fn tar(tape: Tape) -> Vec<u8> {
     tape.end()
 }
 
-/// Has the first header say that its file has `size` bytes.
+/// Makes the first header claim a file of `size` bytes.
 fn set_size(tar: &mut [u8], size: usize) {
     if let Some(field) = tar.get_mut(124..135) {
         field.iter_mut().zip(format!("{size:011o}").bytes()).for_each(|(to, from)| *to = from);

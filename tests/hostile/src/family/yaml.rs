@@ -3,7 +3,7 @@
 use super::{FROM_BOUNDED, Family, count, repeat};
 use crate::Entry;
 
-/// As deep as Go lets flow collections be, and a bit less.
+/// A depth slightly below the limit of Go for flow collections.
 const DEEP: usize = 9_990;
 /// The size from which the limit of nesting is reached.
 const FROM_DEEP: usize = 32 << 10;
@@ -20,7 +20,7 @@ pub(super) const FAMILIES: &[Family] = &[
         values(n, |depth| nested("[", "]", depth / 2, &"a,".repeat(depth / 2)))
     })
     .from(FROM_DEEP),
-    // Each colon has the text changed and parsed again, in all brackets.
+    // For each colon, the text is changed and parsed again, with all brackets.
     family("flow-colons", |n| {
         let depth = (n / 7).min(DEEP);
         let inner =
@@ -35,7 +35,9 @@ pub(super) const FAMILIES: &[Family] = &[
         let depth = usize::isqrt(2 * n).min(DEEP);
         (0..depth).fold(String::new(), |text, level| text + &" ".repeat(level) + "a:\n").into()
     })
-    // All are deeper than the composer of the block style reads, and than what is written again.
+    // All are nested deeper than the composer of the block style reads, and deeper than any text
+    // that is
+    // written again.
     .from(16 << 10),
     family("question-marks", |n| repeat("? ", n).into()).from(FROM_DEEP),
     family("colons", |n| object(&format!("a: {{{}}}", repeat("a:,", n)))),

@@ -9,19 +9,20 @@ use crate::{Error, file};
 /// The time for which programs are kept that no testbed uses.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// Marks a folder of the cache as used.
-pub(super) fn touch(folder: &Path) {
+/// Marks a directory of the cache as used.
+pub(super) fn touch(directory: &Path) {
     // This fails if the user cannot write there. Then this user cannot prune the cache either, so
     // the time does not matter.
-    let _ = File::open(folder).and_then(|folder| folder.set_modified(SystemTime::now()));
+    let _ = File::open(directory).and_then(|directory| directory.set_modified(SystemTime::now()));
 }
 
-/// Creates an empty folder to build `name` in, beside its place in the cache, and removes the files
-/// of interrupted builds, and programs that have not been used for long. The caller must hold the
-/// lock of the cache.
+/// Creates an empty directory to build `name` in, beside its place in the cache, and removes the
+/// files of interrupted builds, and programs that have not been used for long. The caller must hold
+/// the lock of the cache.
 ///
-/// The folder has a new name each time, because a killed compiler may still write into the last one.
-pub(super) fn create_build_folder(cache: &Path, name: &str) -> Result<PathBuf, Error> {
+/// The directory has a new name each time, because a killed compiler may still write into the last
+/// one.
+pub(super) fn create_build_directory(cache: &Path, name: &str) -> Result<PathBuf, Error> {
     for entry in fs::read_dir(cache).map_err(Error::file("read", cache))?.flatten() {
         let file_name = entry.file_name();
         let Some(rest) = file_name.to_str().and_then(|text| text.strip_prefix(name)) else {
@@ -36,9 +37,9 @@ pub(super) fn create_build_folder(cache: &Path, name: &str) -> Result<PathBuf, E
             fs::remove_dir_all(&path).map_err(Error::file("remove", &path))?;
         }
     }
-    let build_folder = cache.join(format!("{name}.{}.new", std::process::id()));
-    file::create_folder(&build_folder)?;
-    Ok(build_folder)
+    let build_directory = cache.join(format!("{name}.{}.new", std::process::id()));
+    file::create_directory(&build_directory)?;
+    Ok(build_directory)
 }
 
 #[cfg(test)]
@@ -48,8 +49,8 @@ mod tests {
     #[test]
     fn leftovers_and_programs_out_of_use_go_and_others_stay() {
         let cache = tempfile::tempdir().unwrap();
-        let folders = ["a-1", "a-2", "a.7.new", "a-1.7.new", "b-1", "b.7.new"];
-        for name in folders {
+        let directories = ["a-1", "a-2", "a.7.new", "a-1.7.new", "b-1", "b.7.new"];
+        for name in directories {
             let path = cache.path().join(name);
             fs::create_dir(&path).unwrap();
             fs::write(path.join("program"), "").unwrap();
@@ -57,9 +58,10 @@ mod tests {
             File::open(path).unwrap().set_modified(long_ago).unwrap();
         }
         touch(&cache.path().join("a-2"));
-        let build_folder = create_build_folder(cache.path(), "a").unwrap();
-        let left: Vec<_> = folders.iter().filter(|name| cache.path().join(name).exists()).collect();
+        let build_directory = create_build_directory(cache.path(), "a").unwrap();
+        let left: Vec<_> =
+            directories.iter().filter(|name| cache.path().join(name).exists()).collect();
         assert_eq!(left, [&"a-2", &"b-1", &"b.7.new"]);
-        assert!(build_folder.starts_with(cache.path()) && build_folder.is_dir());
+        assert!(build_directory.starts_with(cache.path()) && build_directory.is_dir());
     }
 }

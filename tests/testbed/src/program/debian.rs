@@ -26,8 +26,9 @@ pub(super) const OLM: [(&str, &str); 1] = [("busybox", "busybox-static")];
 /// Where a program is: on the `PATH`, or where only root usually looks.
 pub(super) fn find(program: &'static str) -> Result<PathBuf, Error> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-    let found = folders.map(|folder: PathBuf| folder.join(program)).find(|path| path.is_file());
+    let directories = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    let found =
+        directories.map(|directory: PathBuf| directory.join(program)).find(|path| path.is_file());
     let package = PACKAGES.iter().chain(&OLM).find(|(name, _)| *name == program);
     let missing = Error::Missing { program, package: package.map_or(program, |(_, name)| name) };
     // Links such as `alternatives` are followed, so that the record has the real path.

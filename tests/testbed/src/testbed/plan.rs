@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Record, folders_of_others, network};
+use super::{Record, directories_of_others, network};
 use crate::cgroup::Group;
 use crate::launcher::Launch;
 use crate::place::Place;
@@ -22,15 +22,16 @@ impl Plan<'_> {
     /// Builds a new testbed.
     pub(super) fn create(&self, nodes: &[Node], helper: &Path) -> Result<Record, Error> {
         let place = self.place;
-        for folder in [place.processes(), place.logs()] {
-            file::create_folder(&folder)?;
+        for directory in [place.processes(), place.logs()] {
+            file::create_directory(&directory)?;
         }
-        let mut folders = node::missing_folders();
-        folders.extend(folders_of_others(place));
-        folders.sort();
-        folders.dedup();
+        let mut directories = node::missing_directories();
+        directories.extend(directories_of_others(place));
+        directories.sort();
+        directories.dedup();
         let nodes = nodes.to_vec();
-        let record = Record { programs: self.programs.clone(), nodes, folders, complete: false };
+        let record =
+            Record { programs: self.programs.clone(), nodes, directories, complete: false };
         // Written before anything else exists, so that `down` can remove everything.
         file::write_json(&place.record(), &record)?;
         fs::copy(helper, place.launcher()).map_err(Error::file("copy", helper))?;
@@ -115,7 +116,7 @@ impl Plan<'_> {
         args: &[String],
     ) -> Result<(), Error> {
         // Some programs require a HOME, in which they must not find anything.
-        let home = self.place.folder.display().to_string();
+        let home = self.place.directory.display().to_string();
         let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned();
         let mounts_of = match part {
             Part::Containerd(index) | Part::Kubelet(index) => Some(Part::Mounts(index)),

@@ -56,7 +56,7 @@ fn quota_of_cpu() -> Value {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_quotas_limits_and_pod_security_refuse_is_reported_before_any_deadline() {
+fn cluster_refusals_of_quotas_limits_and_pod_security_are_reported_before_any_deadline() {
     Stage::open("failure-quota", async |stage| {
         let image = stage.push_example("quota").by_tag;
         let full = |resource| [fault::quota("", &[resource])].map(without_namespace);
@@ -93,7 +93,7 @@ fn cluster_what_quotas_limits_and_pod_security_refuse_is_reported_before_any_dea
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_webhooks_and_policies_refuse_is_reported_before_any_deadline() {
+fn cluster_refusals_of_webhooks_and_policies_are_reported_before_any_deadline() {
     Stage::open("failure-webhook", async |stage| {
         let image = stage.push_example("webhook").by_tag;
         let webhook = DenyingWebhook::start("not on a Friday");

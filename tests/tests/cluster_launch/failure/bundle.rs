@@ -38,7 +38,7 @@ fn noise(length: usize) -> Vec<u8> {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_is_wrong_with_a_bundle_is_reported_before_any_deadline() {
+fn cluster_an_invalid_bundle_is_reported_before_any_deadline() {
     Stage::open("failure-bundle", async |stage| {
         let empty = stage.push_image("empty", &Image::from_scratch(Platform::host())).by_tag;
         let annotations = [Entry::file("metadata/annotations.yaml", "annotations: [")];

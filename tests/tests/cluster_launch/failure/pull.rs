@@ -36,7 +36,7 @@ fn is_passing(reason: Reason) -> bool {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_a_registry_answers_is_reported_before_any_deadline() {
+fn cluster_the_response_of_a_registry_is_reported_before_any_deadline() {
     Stage::open("failure-pull", async |stage| {
         let mut faults = Vec::new();
         let mut cases = Vec::new();

@@ -18,7 +18,7 @@ const NOBODY: &str = "192.0.2.1";
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_the_launcher_may_not_do_or_reach_is_reported_before_any_deadline() {
+fn cluster_denials_to_the_launcher_and_unreachable_servers_are_reported_before_any_deadline() {
     Stage::open("failure-rights", async |stage| {
         let image = stage.push_example("rights").by_tag;
         let account = format!("system:serviceaccount:{}:default", stage.namespace.name());
@@ -42,7 +42,7 @@ fn cluster_what_the_launcher_may_not_do_or_reach_is_reported_before_any_deadline
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_the_pod_may_not_do_or_reach_is_reported_before_any_deadline() {
+fn cluster_denials_to_the_pod_and_unreachable_servers_are_reported_before_any_deadline() {
     Stage::open("failure-pod", async |stage| {
         let image = stage.push_example("pod").by_tag;
         stage.kubectl(&["create", "serviceaccount", "nobody"]);

@@ -27,8 +27,8 @@ pub(crate) struct DenyingWebhook {
 impl DenyingWebhook {
     /// Denies with these words.
     pub(crate) fn start(words: &'static str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (certificate, config) = certificate(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let (certificate, config) = certificate(directory.path());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("https://{}/", listener.local_addr().unwrap());
         thread::spawn(move || {
@@ -49,8 +49,8 @@ impl DenyingWebhook {
 }
 
 /// A certificate for this machine, and what a server needs to show it.
-fn certificate(folder: &Path) -> (Vec<u8>, Arc<ServerConfig>) {
-    let (key, certificate) = (folder.join("key"), folder.join("certificate"));
+fn certificate(directory: &Path) -> (Vec<u8>, Arc<ServerConfig>) {
+    let (key, certificate) = (directory.join("key"), directory.join("certificate"));
     let mut openssl = Command::new("openssl");
     openssl.args(["req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt"]);
     openssl.args(["ec_paramgen_curve:P-256", "-subj", "/CN=webhook", "-days", "1", "-addext"]);

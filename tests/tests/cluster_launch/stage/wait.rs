@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{PATIENCE, Stage};
 
-/// How often a test asks for what cannot be watched.
+/// The interval at which a condition that cannot be watched is checked.
 const INTERVAL: Duration = Duration::from_millis(250);
 
 impl Stage<'_> {
@@ -73,7 +73,7 @@ impl Stage<'_> {
         found.unwrap_or_else(|_| panic!("{what} is not as wanted: {last:?}"))
     }
 
-    /// Waits until no object of a kind has a name that begins so.
+    /// Waits until no object of a kind has a name with this prefix.
     pub(crate) async fn wait_until_none<K>(&self, prefix: &str)
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -91,8 +91,8 @@ impl Stage<'_> {
         is_gone.unwrap_or_else(|_| panic!("{} {prefix}... is still there", K::kind(&())));
     }
 
-    /// Waits until such an object is refused in a namespace: what is configured for it counts a
-    /// moment later.
+    /// Waits until the API server refuses such an object in a namespace, because a new policy takes
+    /// effect a moment later.
     pub(crate) async fn wait_until_denied<K>(&self, namespace: &str, object: &K)
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -104,7 +104,7 @@ impl Stage<'_> {
         self.wait_until_answered(namespace, object, |answer| answer.is_err()).await;
     }
 
-    /// Waits until the API server answers so to an object that is not kept.
+    /// Waits until the response to the dry run of an object meets the condition.
     pub(crate) async fn wait_until_answered<K>(
         &self,
         namespace: &str,

@@ -4,14 +4,14 @@ use super::*;
 
 /// Creates a service account as the kubelet mounts it.
 fn account() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let params = rcgen::CertificateParams::default();
     let key = rcgen::KeyPair::generate().unwrap();
     let authority = params.self_signed(&key).unwrap().pem();
-    fs::write(folder.path().join("ca.crt"), authority).unwrap();
-    fs::write(folder.path().join("token"), "one\n").unwrap();
-    fs::write(folder.path().join("namespace"), "olm").unwrap();
-    folder
+    fs::write(directory.path().join("ca.crt"), authority).unwrap();
+    fs::write(directory.path().join("token"), "one\n").unwrap();
+    fs::write(directory.path().join("namespace"), "olm").unwrap();
+    directory
 }
 
 fn variables<'a>(host: &'a str, port: &'a str) -> impl Fn(&str) -> Option<OsString> + 'a {
@@ -50,7 +50,7 @@ fn pod_connects_to_the_address_of_the_service_only() {
 
 #[test]
 fn a_pod_without_its_service_account_gets_a_hint() {
-    let missing = Path::new(ACCOUNT).join("no-such-folder");
+    let missing = Path::new(ACCOUNT).join("no-such-directory");
     let error = Access::from_pod(variables("10.96.0.1", "443"), &missing).unwrap_err();
     assert!(error.hint().unwrap().contains("automountServiceAccountToken"), "{error}");
     assert!(read(Path::new("/no-such-file")).unwrap_err().hint().is_none());

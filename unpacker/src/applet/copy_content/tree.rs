@@ -13,10 +13,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
+use rustix::fs::{Dir as Listing, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
 use unlade_bundle::source;
-use unlade_directory::{Folder, Mount};
+use unlade_directory::{Dir, Mount};
 
 /// The limits of a copy.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ impl Default for Limits {
 #[derive(Debug, thiserror::Error)]
 pub(in crate::applet) enum Error {
     #[error("failed to open the parent directory of {}", path.display())]
-    Folder { path: PathBuf, source: source::Error },
+    Directory { path: PathBuf, source: source::Error },
     #[error("the path {} cannot be copied", .0.display())]
     Path(PathBuf),
     #[error("failed to read {}", path.display())]
@@ -67,18 +67,18 @@ pub(in crate::applet) enum Error {
 /// Copies `from`, a path beneath `root`, to `to`, which must not exist yet. Links are copied as
 /// links. Devices, FIFOs and sockets are skipped, because catalogs do not need them.
 pub(super) fn copy(root: &Path, from: &Path, to: &Path, limits: &Limits) -> Result<(), Error> {
-    let failed = |source| Error::Folder { path: from.to_owned(), source };
+    let failed = |source| Error::Directory { path: from.to_owned(), source };
     let not_a_path = || Error::Path(from.to_owned());
-    let root = Folder::open_root(root).map_err(failed)?;
+    let root = Dir::open_root(root).map_err(failed)?;
     let beneath = from.strip_prefix("/").unwrap_or(from);
     let name = beneath.file_name().ok_or_else(not_a_path)?;
     let parent = beneath.parent().and_then(Path::to_str).ok_or_else(not_a_path)?;
     // Only the parent is opened, so that `from` itself is copied as a link if it is one.
-    let folder = root.open_folder(if parent.is_empty() { "." } else { parent }).map_err(failed)?;
+    let directory = root.open_dir(if parent.is_empty() { "." } else { parent }).map_err(failed)?;
     let mut copier =
         Copier { mount: root.mount(), limits, entries: limits.entries, bytes: limits.bytes };
     let mut open = Vec::new();
-    open.extend(copier.copy(folder.as_fd(), name, from.to_owned(), to.to_owned())?);
+    open.extend(copier.copy(directory.as_fd(), name, from.to_owned(), to.to_owned())?);
     // Not recursive, because the image chooses the depth.
     while let Some(level) = open.last_mut() {
         let Some(entry) = level.entries.next() else {
@@ -105,7 +105,7 @@ pub(super) fn copy(root: &Path, from: &Path, to: &Path, limits: &Limits) -> Resu
 
 /// A directory that is being copied.
 struct Level {
-    entries: Dir,
+    entries: Listing,
     from: PathBuf,
     to: PathBuf,
 }
@@ -120,11 +120,11 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    /// Copies the entry `name` of `folder`. For a directory, returns its level, whose entries are
-    /// not copied yet.
+    /// Copies the entry `name` of `directory`. For a directory, returns its level, whose entries
+    /// are not copied yet.
     fn copy(
         &mut self,
-        folder: BorrowedFd<'_>,
+        directory: BorrowedFd<'_>,
         name: &OsStr,
         from: PathBuf,
         to: PathBuf,
@@ -136,23 +136,24 @@ impl Copier<'_> {
         let read = |errno: Errno| Error::Read { path: from.clone(), source: errno.into() };
         let write = |source| Error::Write { path: to.clone(), source };
         let nofollow = OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let place = openat(folder, name, OFlags::PATH | nofollow, Mode::empty()).map_err(read)?;
+        let place =
+            openat(directory, name, OFlags::PATH | nofollow, Mode::empty()).map_err(read)?;
         if Mount::from_fd(place.as_fd()).map_err(read)? != self.mount {
             return Err(Error::Mount(from));
         }
         let stat = fstat(&place).map_err(read)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => {
-                let fd = open(folder, name, OFlags::DIRECTORY, &stat, &from)?;
+                let fd = open(directory, name, OFlags::DIRECTORY, &stat, &from)?;
                 fs::create_dir_all(&to).map_err(write)?;
-                return Ok(Some(Level { entries: Dir::new(fd).map_err(read)?, from, to }));
+                return Ok(Some(Level { entries: Listing::new(fd).map_err(read)?, from, to }));
             }
             FileType::Symlink => {
                 let target = readlinkat(&place, "", Vec::new()).map_err(read)?;
                 symlink(OsStr::from_bytes(target.to_bytes()), &to).map_err(write)?;
             }
             FileType::RegularFile => {
-                let fd = open(folder, name, OFlags::NONBLOCK, &stat, &from)?;
+                let fd = open(directory, name, OFlags::NONBLOCK, &stat, &from)?;
                 self.copy_file(File::from(fd), &stat, from, &to)?;
             }
             _ => {}
@@ -187,7 +188,7 @@ impl Copier<'_> {
 
 /// Opens the entry `name` for reading, and checks that it is still the one that `stat` describes.
 fn open(
-    folder: BorrowedFd<'_>,
+    directory: BorrowedFd<'_>,
     name: &OsStr,
     flags: OFlags,
     stat: &Stat,
@@ -195,7 +196,7 @@ fn open(
 ) -> Result<OwnedFd, Error> {
     let failed = |errno: Errno| Error::Read { path: path.to_owned(), source: errno.into() };
     let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let fd = openat(folder, name, flags, Mode::empty()).map_err(failed)?;
+    let fd = openat(directory, name, flags, Mode::empty()).map_err(failed)?;
     let opened = fstat(&fd).map_err(failed)?;
     if (opened.st_dev, opened.st_ino) == (stat.st_dev, stat.st_ino) {
         Ok(fd)

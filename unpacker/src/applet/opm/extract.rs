@@ -11,7 +11,7 @@ use unlade_config_map::{
     encode::{self, encode},
     fill,
 };
-use unlade_directory::Folder;
+use unlade_directory::Dir;
 
 use super::super::report_findings;
 use super::flag::Options;
@@ -27,7 +27,7 @@ pub(super) fn extract(
     let (connection, _) = serve::connect(options.kubeconfig.as_deref(), None, &variable)?;
     let image = variable("CONTAINER_IMAGE").and_then(|image| image.into_string().ok());
     let limits = Limits::default();
-    let files = source::read_as_writer(Folder::open_root(&options.root)?, &limits)?;
+    let files = source::read_as_writer(Dir::open_root(&options.root)?, &limits)?;
     if !options.is_compressed {
         warn_of_binary_files(&files);
     }

@@ -16,20 +16,20 @@ const MAX_ENTRIES: usize = 1_000_000;
 /// Lists the entries of a cache. Refuses links and devices.
 pub(super) fn list(root: &Path) -> io::Result<Vec<Cached>> {
     let mut entries = Vec::new();
-    let mut folders = vec![(String::new(), 0)];
-    while let Some((path, depth)) = folders.pop() {
-        let folder = root.join(&path);
-        let mode = fs::metadata(&folder)?.permissions().mode() & 0o777;
+    let mut directories = vec![(String::new(), 0)];
+    while let Some((path, depth)) = directories.pop() {
+        let directory = root.join(&path);
+        let mode = fs::metadata(&directory)?.permissions().mode() & 0o777;
         let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
         entries.push(Cached { path, file: None, mode });
-        for entry in fs::read_dir(&folder)? {
+        for entry in fs::read_dir(&directory)? {
             let entry = entry?;
             let failed = |problem: String| {
                 io::Error::other(format!("{}: {problem}", entry.path().display()))
             };
             let name = entry.file_name().into_string();
             let name = name.map_err(|_| failed("the name is not UTF-8".to_owned()))?;
-            if entries.len() + folders.len() >= MAX_ENTRIES {
+            if entries.len() + directories.len() >= MAX_ENTRIES {
                 return Err(failed(format!("the cache has more than {MAX_ENTRIES} entries")));
             }
             let path = format!("{prefix}{name}");
@@ -38,7 +38,7 @@ pub(super) fn list(root: &Path) -> io::Result<Vec<Cached>> {
                 return Err(failed(format!("the cache is more than {MAX_DEPTH} directories deep")));
             }
             if metadata.is_dir() {
-                folders.push((path, depth + 1));
+                directories.push((path, depth + 1));
             } else if metadata.is_file() {
                 let mode = metadata.permissions().mode() & 0o777;
                 entries.push(Cached { path, file: Some(entry.path()), mode });

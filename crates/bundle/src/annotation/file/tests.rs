@@ -107,7 +107,7 @@ fn all_bad_entries_are_named() {
 }
 
 #[test]
-fn reserved_keys_are_reported_and_not_taken() {
+fn reserved_keys_are_reported_and_not_copied() {
     let file = file("annotations: {olm.sourceImage: evil, a.k8s.io/b: [], c: d}").unwrap();
     assert!(!file.annotations.contains_key("olm.sourceImage"));
     assert_eq!(file.annotations["c"], "d");
@@ -141,7 +141,7 @@ fn annotations_that_no_object_can_hold_are_refused() {
 }
 
 #[test]
-fn what_follows_the_first_document_is_noticed() {
+fn content_after_the_first_document_is_reported() {
     let file = file("annotations: {a: b}\n---\nannotations: {c: d}\n").unwrap();
     assert!(file.annotations.contains_key("a") && !file.annotations.contains_key("c"));
     let [finding] = &file.findings.clone().into_vec()[..] else { panic!("{:?}", file.findings) };
@@ -155,7 +155,7 @@ fn file_without_end_is_refused_before_it_is_parsed() {
 }
 
 #[test]
-fn illegal_entries_are_left_out_where_that_is_asked_for_but_for_the_six() {
+fn illegal_entries_except_upstreams_six_are_dropped_on_request() {
     let read = |text: &str| {
         read("metadata/annotations.yaml", text.as_bytes(), &Limits::default(), Illegal::LeftOut)
     };

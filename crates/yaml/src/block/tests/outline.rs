@@ -96,7 +96,7 @@ fn parts_are_kept_and_the_rest_is_omitted() {
 }
 
 #[test]
-fn what_must_be_whole_is_whole() {
+fn objects_that_must_be_whole_are_whole() {
     let limits = Limits::default();
     for text in [
         "kind: Whole\nspec:\n  x: y\n",

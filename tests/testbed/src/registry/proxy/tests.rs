@@ -46,8 +46,8 @@ fn get(address: &str, target: &str) -> String {
 
 #[test]
 fn only_the_faulty_repository_is_refused_and_only_as_often_as_requested() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("faults.json");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("faults.json");
     let address = proxied(&path);
     assert!(get(&address, "/v2/a/b/manifests/1").ends_with("real"), "no faults file");
 
@@ -68,33 +68,34 @@ fn only_the_faulty_repository_is_refused_and_only_as_often_as_requested() {
 }
 
 #[test]
-fn an_answer_is_cut_off() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("faults.json");
+fn a_response_is_cut_off() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("faults.json");
     set(&path, Answer::Cut(20));
     let address = proxied(&path);
     assert_eq!(get(&address, "/v2/a/blobs/sha256:0").len(), 20);
 }
 
 #[test]
-fn a_private_repository_answers_only_those_who_log_in() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("faults.json");
+fn a_private_repository_responds_only_with_credentials() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("faults.json");
     set(&path, Answer::Private);
     let address = proxied(&path);
     assert!(get(&address, "/v2/a/manifests/1").starts_with("HTTP/1.1 401"));
-    let login = |login: &str| {
-        let text = format!("/v2/a/manifests/1 HTTP/1.1\r\nAuthorization: Basic {login}\r\nX: x");
+    let respond_to = |credentials: &str| {
+        let text =
+            format!("/v2/a/manifests/1 HTTP/1.1\r\nAuthorization: Basic {credentials}\r\nX: x");
         get(&address, &text)
     };
-    assert!(login("dGVzdGJlZDphIHBhc3N3b3Jk").ends_with("real"));
-    assert!(login("YTpi").starts_with("HTTP/1.1 401"));
+    assert!(respond_to("dGVzdGJlZDphIHBhc3N3b3Jk").ends_with("real"));
+    assert!(respond_to("YTpi").starts_with("HTTP/1.1 401"));
 }
 
 #[test]
-fn a_hanging_repository_answers_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("faults.json");
+fn a_hanging_repository_sends_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("faults.json");
     set(&path, Answer::Hang);
     let address = proxied(&path);
     let mut connection = TcpStream::connect(address).unwrap();
@@ -131,7 +132,7 @@ fn the_repository_is_found_in_the_path() {
 }
 
 #[test]
-fn a_refused_login_asks_for_one() {
+fn a_refusal_with_401_asks_for_credentials() {
     assert!(refusal(401, false).contains("WWW-Authenticate: Basic"));
     assert!(refusal(404, true).ends_with("\r\n\r\n"));
 }

@@ -124,11 +124,11 @@ fn an_invalid_response_of_an_api_server_is_refused_or_ends_the_attempt() {
 }
 
 #[test]
-fn an_answer_of_http_1_0_is_read() {
+fn a_response_of_http_1_0_is_read() {
     let job = Job::new();
     let object = job.server.object("olm", "bundle");
-    let answer = raw(&format!("HTTP/1.0 200 OK\r\n\r\n{object}"));
-    job.server.with(|state| state.faults.push_back(answer));
+    let response = raw(&format!("HTTP/1.0 200 OK\r\n\r\n{object}"));
+    job.server.with(|state| state.faults.push_back(response));
     assert_eq!(job.run().verdicts(), ["written"]);
 }
 

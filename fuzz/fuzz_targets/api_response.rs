@@ -1,6 +1,6 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| unlade_fuzz::check(
-    unlade_hostile::Entry::ApiAnswer,
+    unlade_hostile::Entry::ApiResponse,
     input
 ));
