@@ -41,7 +41,7 @@ pub(crate) use self::{
     connection::Connection,
     copy::Copy,
     inventory::{Delete, Describe, Get, Listing},
-    launch::{ConfigMapArgs, DryRun, JobArgs, Launch, Output, PodArgs, Reuse},
+    launch::{ConfigMapArgs, DryRun, JobArgs, Launch, Many, Output, PodArgs, Reuse},
     limit::Limits,
     pair::{Amounts, Pair},
     registry::{ImageArgs, PullSecret, Registry, RegistryClient, stored_auth},

@@ -1,5 +1,6 @@
 //! Launches of several bundles in one call.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::sync::OnceLock;
@@ -13,7 +14,9 @@ use kube::Api;
 use kube::runtime::wait::await_condition;
 use tokio::time::{Instant, timeout};
 
-use crate::{Event, Failure, Launched, Launcher, Name, Request, launch, progress};
+use crate::launch::Share;
+use crate::{Event, Failure, Launched, Launcher, Name, Request, Strategy, launch, progress};
+use unlade_name::ImageReference;
 
 /// The settings of a batch of launches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,12 +26,31 @@ pub struct Batch {
     /// Whether to start the remaining launches after one has failed. Launches that have started
     /// always continue. If the API server cannot be reached, all launches fail at once.
     pub keep_going: bool,
+    /// The maximum number of bundles that one Job unpacks, which is limited to [`MAX_PACK`].
+    ///
+    /// Bundles share a Job if they have the same namespace and encoding and no login, and if the
+    /// cluster supports image volumes. A bundle that the Job did not fill is launched alone
+    /// afterwards, so its outcome is the same as without packs. The account of the Job may fill all
+    /// ConfigMaps of its pack.
+    pub pack: NonZeroUsize,
 }
 
+/// The number of bundles in a pack that suits the defaults of Kubernetes: a kubelet pulls up to ten
+/// images at once and then five per second, and the tool image is one of them.
+pub const DEFAULT_PACK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
+
+/// The maximum number of bundles in a pack. The outcomes of this many bundles always fit in the
+/// termination message of the pod, from which the content is verified.
+pub const MAX_PACK: usize = 16;
+
 impl Default for Batch {
-    /// Returns a batch of five concurrent launches that stops after a failure.
+    /// Returns a batch of five concurrent launches without packs that stops after a failure.
     fn default() -> Self {
-        Self { concurrency: NonZeroUsize::MIN.saturating_add(4), keep_going: false }
+        Self {
+            concurrency: NonZeroUsize::MIN.saturating_add(4),
+            keep_going: false,
+            pack: NonZeroUsize::MIN,
+        }
     }
 }
 
@@ -103,65 +125,119 @@ impl Launcher {
         batch: &Batch,
         updates: &UnboundedSender<BatchUpdate>,
     ) {
-        let distinct = distinct(requests);
-        let has_failed = AtomicBool::new(false);
-        let failed_cluster = OnceLock::new();
-        let n_left = AtomicUsize::new(distinct.len());
-        let launches = stream::iter(distinct)
-            .map(|(request, indexes)| {
-                let (has_failed, n_left) = (&has_failed, &n_left);
-                let failed_cluster = &failed_cluster;
-                async move {
-                    let is_last = n_left.fetch_sub(1, Ordering::Relaxed) == 1;
-                    let start = Instant::now();
-                    let outcome = if let Some(failure) = failed_cluster.get() {
-                        LaunchOutcome::Failed(Failure::clone(failure))
-                    } else if has_failed.load(Ordering::Relaxed) && !batch.keep_going {
-                        LaunchOutcome::NotBegun
-                    } else {
-                        self.launch_in_batch(request, &indexes, updates).await
-                    };
-                    if let LaunchOutcome::Failed(failure) = &outcome {
-                        has_failed.store(true, Ordering::Relaxed);
-                        if failure.is_cluster_unreachable() {
-                            failed_cluster.get_or_init(|| failure.clone());
-                        }
-                    }
-                    let job = outcome.job().map(str::to_owned);
-                    let took = start.elapsed();
-                    for index in indexes {
-                        let outcome = outcome.clone();
-                        send(updates, BatchUpdate::Ended { index, took, outcome });
-                    }
-                    drop(outcome);
-                    // Wait for the Job to finish only if a queued launch needs this slot.
-                    let is_slot_needed = !is_last && n_left.load(Ordering::Relaxed) > 0;
-                    if let Some(job) = job.filter(|_| is_slot_needed) {
-                        self.wait_until_finished(&request.namespace, &job).await;
-                    }
-                }
-            })
+        let packs = self.packs(distinct(requests), batch.pack).await;
+        let progress = Progress {
+            has_failed: AtomicBool::new(false),
+            failed_cluster: OnceLock::new(),
+            n_left: AtomicUsize::new(packs.len()),
+        };
+        let launches = stream::iter(packs)
+            .map(|pack| self.run_pack(pack, batch, &progress, updates))
             .buffer_unordered(batch.concurrency.get())
             .for_each(|()| future::ready(()));
         launches.await;
     }
 
-    async fn launch_in_batch(
+    /// Launches the bundles of one pack.
+    async fn run_pack(
         &self,
-        request: &Request,
-        indexes: &[usize],
+        pack: Vec<Distinct<'_>>,
+        batch: &Batch,
+        progress: &Progress,
         updates: &UnboundedSender<BatchUpdate>,
-    ) -> LaunchOutcome {
-        let index = indexes.first().copied().unwrap_or_default();
-        let sink = |event| send(updates, BatchUpdate::Event { index, event });
-        match self.launch_into(request, &sink).await {
-            Ok(launched) => LaunchOutcome::Launched(Box::new(launched)),
-            Err(failure) => LaunchOutcome::Failed(failure),
+    ) {
+        let is_last = progress.n_left.fetch_sub(1, Ordering::Relaxed) == 1;
+        let start = Instant::now();
+        let ended = |place: usize, outcome: LaunchOutcome| {
+            if let LaunchOutcome::Failed(failure) = &outcome {
+                progress.has_failed.store(true, Ordering::Relaxed);
+                if failure.is_cluster_unreachable() {
+                    progress.failed_cluster.get_or_init(|| failure.clone());
+                }
+            }
+            let took = start.elapsed();
+            for &index in pack.get(place).into_iter().flat_map(|(_, indexes)| indexes) {
+                send(updates, BatchUpdate::Ended { index, took, outcome: outcome.clone() });
+            }
+        };
+        let refused = match progress.failed_cluster.get() {
+            Some(failure) => Some(LaunchOutcome::Failed(failure.clone())),
+            None if progress.has_failed.load(Ordering::Relaxed) && !batch.keep_going => {
+                Some(LaunchOutcome::NotBegun)
+            }
+            None => None,
+        };
+        if let Some(outcome) = refused {
+            return (0..pack.len()).for_each(|place| ended(place, outcome.clone()));
+        }
+        let sinks = pack.iter().map(|(_, indexes)| {
+            let index = indexes.first().copied().unwrap_or_default();
+            move |event| send(updates, BatchUpdate::Event { index, event })
+        });
+        let sinks: Vec<_> = sinks.collect();
+        let shares = pack.iter().zip(&sinks);
+        let shares: Vec<_> = shares.map(|((request, _), sink)| Share { request, sink }).collect();
+        let ended = |place, result: Result<Launched, Failure>| match result {
+            Ok(launched) => ended(place, LaunchOutcome::Launched(Box::new(launched))),
+            Err(failure) => ended(place, LaunchOutcome::Failed(failure)),
+        };
+        let job = Box::pin(launch::pack(self, &shares, &ended)).await;
+        // Wait for the Job to finish only if a queued launch needs this slot.
+        let is_slot_needed = !is_last && progress.n_left.load(Ordering::Relaxed) > 0;
+        if let (Some(job), Some((request, _)), true) = (job, pack.first(), is_slot_needed) {
+            self.wait_until_finished(&request.namespace, &job).await;
         }
     }
 
+    /// Groups the requests into packs of at most `size`. Requests that cannot share a Job are packs
+    /// of one.
+    async fn packs<'r>(
+        &self,
+        requests: Vec<Distinct<'r>>,
+        size: NonZeroUsize,
+    ) -> Vec<Vec<Distinct<'r>>> {
+        let size = size.get().min(MAX_PACK);
+        let mut packables = requests.iter().filter(|(request, _)| self.is_packable(request));
+        let is_packed = size > 1
+            && match (packables.next(), packables.next()) {
+                (Some((request, _)), Some(_)) => launch::mounts_images(self, request).await,
+                _ => false,
+            };
+        let mut packs: Vec<Vec<Distinct<'r>>> = Vec::new();
+        // The pack that is not full yet, for each namespace and encoding.
+        let mut open = HashMap::new();
+        for distinct in requests {
+            let request = distinct.0;
+            if !is_packed || !self.is_packable(request) {
+                packs.push(vec![distinct]);
+                continue;
+            }
+            let key = (&request.namespace, request.encoding.to_string());
+            let place = open.entry(key).or_insert(packs.len());
+            if let Some(pack) = packs.get_mut(*place).filter(|pack| pack.len() < size) {
+                pack.push(distinct);
+            } else {
+                *place = packs.len();
+                packs.push(vec![distinct]);
+            }
+        }
+        packs
+    }
+
+    /// Checks whether a request can share a Job, as far as the request and the options decide that.
+    /// A login is for the pod of one Job only.
+    fn is_packable(&self, request: &Request) -> bool {
+        let is_digest = || ImageReference::parse(&request.image).is_ok_and(|it| it.is_digest());
+        let is_mounted = match self.options.strategy {
+            Strategy::Inject => false,
+            Strategy::ImageVolume => true,
+            Strategy::Auto => !self.options.records_digest() || is_digest(),
+        };
+        is_mounted && request.login.is_none()
+    }
+
     /// Waits until a Job is finished, which is a moment after its ConfigMap is written.
-    async fn wait_until_finished(&self, namespace: &str, job: &str) {
+    pub(crate) async fn wait_until_finished(&self, namespace: &str, job: &str) {
         let api: Api<Job> = Api::namespaced(self.client.clone(), namespace);
         let is_finished = |job: Option<&Job>| job.is_none_or(launch::is_finished);
         // The Job's own deadline has expired by then.
@@ -170,9 +246,21 @@ impl Launcher {
     }
 }
 
+/// A request, and the indexes of all requests that are equal to it.
+type Distinct<'r> = (&'r Request, Vec<usize>);
+
+/// What all launches of a batch share.
+struct Progress {
+    has_failed: AtomicBool,
+    /// Why the cluster cannot be reached.
+    failed_cluster: OnceLock<Failure>,
+    /// The number of packs that have not started.
+    n_left: AtomicUsize,
+}
+
 /// Returns the distinct requests, with the indexes of each.
-fn distinct(requests: &[Request]) -> Vec<(&Request, Vec<usize>)> {
-    let mut distinct: Vec<(&Request, Vec<usize>)> = Vec::new();
+fn distinct(requests: &[Request]) -> Vec<Distinct<'_>> {
+    let mut distinct: Vec<Distinct<'_>> = Vec::new();
     for (place, request) in requests.iter().enumerate() {
         match distinct.iter_mut().find(|(other, _)| is_same(other, request)) {
             Some((_, places)) => places.push(place),
@@ -185,15 +273,6 @@ fn distinct(requests: &[Request]) -> Vec<(&Request, Vec<usize>)> {
 fn send(updates: &UnboundedSender<BatchUpdate>, update: BatchUpdate) {
     // Sending fails if the receiver was dropped, which is fine.
     let _ = updates.unbounded_send(update);
-}
-
-impl LaunchOutcome {
-    fn job(&self) -> Option<&str> {
-        match self {
-            Self::Launched(launched) => launched.job.as_deref(),
-            Self::Failed(_) | Self::NotBegun => None,
-        }
-    }
 }
 
 /// Checks whether one launch serves both requests.

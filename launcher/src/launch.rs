@@ -6,6 +6,8 @@
 //! attempt has ended ([`course`]): it judges what was observed ([`judge`]) and, after a failure,
 //! decides what follows ([`decision`]). The requests that this needs are in [`confirm`] and
 //! [`answer`].
+//!
+//! Several launches can share an attempt before their own ones ([`pack`]).
 
 mod access;
 mod answer;
@@ -18,6 +20,7 @@ mod decision;
 mod image;
 mod judge;
 mod login;
+mod pack;
 mod plain;
 mod prepare;
 mod reuse;
@@ -32,7 +35,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use tokio::time::sleep;
-use tracing::{Instrument, info_span};
+use tracing::{Instrument, Span, info_span};
 
 use self::attempt::{AttemptOutcome, LaunchBaseline};
 use self::decision::Continuation;
@@ -49,6 +52,7 @@ use crate::{Failure, Launched, Launcher, Reason, Request, Step, Strategy, name, 
 pub(crate) use cancel::cancel;
 pub(crate) use creation::Creations;
 pub(crate) use judge::condition::is_finished;
+pub(crate) use pack::{Share, mounts_images, pack};
 pub(crate) use plain::plain;
 
 #[cfg(test)]
@@ -74,45 +78,87 @@ pub(crate) async fn launch(
     request: &Request,
     sink: Sink<'_>,
 ) -> Result<Launched, Failure> {
-    let report = Report::start(sink);
-    let plan = Plan::new(request, &launcher.options)?;
-    let id = name::random();
-    let (image, namespace) = (request.image.as_str(), request.namespace.as_str());
-    let span = info_span!("launch", image, namespace, config_map = plan.name());
-    let launch = Launch { launcher, request, id, plan, report, lent: Mutex::default() };
+    let launch = Launch::new(launcher, request, sink)?;
     // Boxed because the future is large: it holds the state of every step.
-    Box::pin(launch.run()).instrument(span).await
+    Box::pin(launch.run()).instrument(launch.span()).await
+}
+
+/// How a launch begins.
+enum Beginning {
+    /// The ConfigMap already held the content.
+    Reused(Box<Launched>),
+    /// The ConfigMap has to be filled.
+    Open(Box<Opened>),
+}
+
+/// A launch whose ConfigMap has to be filled.
+struct Opened {
+    baseline: LaunchBaseline,
+    /// The Jobs of earlier attempts to fill the ConfigMap.
+    jobs: Vec<Job>,
+    chosen: Chosen,
+    /// Whether this launch has created the ConfigMap.
+    is_new: bool,
+}
+
+impl<'a> Launch<'a> {
+    fn new(launcher: &'a Launcher, request: &'a Request, sink: Sink<'a>) -> Result<Self, Failure> {
+        let report = Report::start(sink);
+        let plan = Plan::new(request, &launcher.options)?;
+        let id = name::random();
+        Ok(Self { launcher, request, id, plan, report, lent: Mutex::default() })
+    }
 }
 
 impl Launch<'_> {
+    fn span(&self) -> Span {
+        let (image, namespace) = (self.request.image.as_str(), self.plan.namespace());
+        info_span!("launch", image, namespace, config_map = self.plan.name())
+    }
+
     async fn run(&self) -> Result<Launched, Failure> {
+        match self.open().await? {
+            Beginning::Reused(launched) => Ok(*launched),
+            Beginning::Open(opened) => self.fill(*opened).await,
+        }
+    }
+
+    /// Prepares the ConfigMap and chooses the strategy.
+    async fn open(&self) -> Result<Beginning, Failure> {
         // These two are independent of each other.
         let (prepared, (assigns_uids, chosen)) = join!(self.prepare(), self.choose());
         let Prepared { config_map, is_new } = prepared?;
         // Skip the list for a new ConfigMap, which owns no Jobs: a list right after a write took 80
         // ms, and other requests took 3 to 10 ms.
         let jobs = if is_new { Ok(Vec::new()) } else { self.jobs().await };
-        let (config_map, mut baseline) =
-            self.adopt_config_map(config_map, &jobs, assigns_uids).await?;
+        let (config_map, baseline) = self.adopt_config_map(config_map, &jobs, assigns_uids).await?;
         self.report.step(Step::Prepared { config_map: self.plan.name().to_owned() });
         if let Some(bundle) = self.reusable(&config_map).await {
             self.report.step(Step::Reused);
             let images = Observed { bundle, ..Observed::default() };
-            return Ok(self.launched(Written { config_map, images }, None));
+            let launched = self.launched(Written { config_map, images }, None);
+            return Ok(Beginning::Reused(Box::new(launched)));
         }
         if config_map.immutable == Some(true) {
             let message = format!("the ConfigMap {} is immutable", self.plan.name());
             return Err(Failure::new(Reason::ConfigMapImmutable, message));
         }
 
-        let (mut jobs, mut chosen) = match (jobs, chosen) {
-            (Ok(jobs), Ok(chosen)) => (jobs, chosen),
+        match (jobs, chosen) {
+            (Ok(jobs), Ok(chosen)) => {
+                Ok(Beginning::Open(Box::new(Opened { baseline, jobs, chosen, is_new })))
+            }
             (Ok(jobs), Err(failure)) => {
-                return Err(self.record_early_failure(&baseline, &jobs, failure).await);
+                Err(self.record_early_failure(&baseline, &jobs, failure).await)
             }
             // It is unknown which launch is using the ConfigMap, so nothing is recorded on it.
-            (Err(failure), _) => return Err(failure),
-        };
+            (Err(failure), _) => Err(failure),
+        }
+    }
+
+    /// Makes attempts until one fills the ConfigMap or fails permanently.
+    async fn fill(&self, opened: Opened) -> Result<Launched, Failure> {
+        let Opened { mut baseline, mut jobs, mut chosen, .. } = opened;
         let mut budget = Budget::new(self.launcher.options.deadlines, self.report.elapsed());
         let mut pauses = backoff::ATTEMPT.waits();
         self.report_strategy(&chosen);

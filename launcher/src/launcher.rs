@@ -95,6 +95,9 @@ impl Launcher {
     /// of them fails because the Job was deleted. The ConfigMap stays as it is. Returns the names
     /// of the Jobs.
     ///
+    /// A Job of a pack ([`Batch::pack`](crate::Batch::pack)) is deleted as well. If its batch is
+    /// still running, it launches the bundles of the pack again, each with its own Job.
+    ///
     /// A launch of this launcher, or of a clone, may have been dropped before the API server
     /// answered its request to create a Job. This function waits at most 10 seconds for that Job.
     ///

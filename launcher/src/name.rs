@@ -48,6 +48,14 @@ pub(crate) fn generated(image: &ImageReference) -> String {
     with_suffix(image, &random())
 }
 
+/// Returns the name of the pack that fills these ConfigMaps.
+pub(crate) fn pack<'n>(config_maps: impl Iterator<Item = &'n str>) -> String {
+    // A name cannot contain a line break, so the hashed text is unambiguous.
+    let names = config_maps.collect::<Vec<_>>().join("\n");
+    let hash = hex(&Sha256::digest(names));
+    format!("pack-{}", hash.get(..HASH_LENGTH).unwrap_or(&hash))
+}
+
 /// Returns random hex digits, as many as the hash in a name has.
 pub(crate) fn random() -> String {
     // `RandomState` is the standard library's only source of randomness. The operating system seeds

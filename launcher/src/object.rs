@@ -89,7 +89,27 @@ pub(crate) struct Plan<'a> {
     options: &'a Options,
     image: ImageReference,
     tool_image: ImageReference,
+    /// The name of the ConfigMap, or of the pack.
     name: String,
+    /// The bundles of a pack. Empty for a single launch.
+    pack: Vec<Packed>,
+}
+
+/// A bundle of a pack.
+#[derive(Debug, Clone)]
+struct Packed {
+    config_map: String,
+    /// The uid of the ConfigMap.
+    uid: Option<String>,
+    image: ImageReference,
+}
+
+/// A bundle that the pod mounts.
+struct Mount<'p> {
+    /// The name of the volume.
+    volume: String,
+    config_map: &'p str,
+    image: &'p ImageReference,
 }
 
 /// What a launch has to find out before it can create a Job.
@@ -170,8 +190,24 @@ impl<'a> Plan<'a> {
             User::Fixed(uid) if !(1..=i64::from(i32::MAX)).contains(&uid) => {
                 Err(Error::User { uid })
             }
-            _ => Ok(Self { request, options, image, tool_image, name }),
+            _ => Ok(Self { request, options, image, tool_image, name, pack: Vec::new() }),
         }
+    }
+
+    /// Returns the plan of a Job that fills the ConfigMaps of several plans, each of which has this
+    /// uid. The plans have the same namespace and encoding. Returns `None` for no plans.
+    pub(crate) fn pack<'p>(plans: impl Iterator<Item = (&'p Self, Option<String>)>) -> Option<Self>
+    where
+        'a: 'p,
+    {
+        let (mut first, mut pack) = (None, Vec::new());
+        for (plan, uid) in plans {
+            let config_map = plan.name.clone();
+            pack.push(Packed { config_map, uid, image: plan.image.clone() });
+            first.get_or_insert(plan);
+        }
+        let name = name::pack(pack.iter().map(|packed| packed.config_map.as_str()));
+        first.map(|first| Self { name, pack, ..first.clone() })
     }
 
     /// Returns the bundle image.
@@ -184,9 +220,37 @@ impl<'a> Plan<'a> {
         &self.tool_image
     }
 
-    /// Returns the name of the ConfigMap.
+    /// Returns the name of the ConfigMap, or of the pack.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the names of the ConfigMaps to fill.
+    pub(crate) fn config_maps(&self) -> Vec<String> {
+        if self.pack.is_empty() {
+            return vec![self.name.clone()];
+        }
+        self.pack.iter().map(|packed| packed.config_map.clone()).collect()
+    }
+
+    /// Returns the name of the image volume with the bundle of this ConfigMap.
+    pub(crate) fn volume(&self, config_map: &str) -> String {
+        if self.pack.is_empty() {
+            return pod::BUNDLE.to_owned();
+        }
+        format!("{}-{config_map}", pod::BUNDLE)
+    }
+
+    /// Returns the bundles that the pod mounts.
+    fn mounts(&self) -> Vec<Mount<'_>> {
+        let mount = |config_map, image| {
+            let volume = self.volume(config_map);
+            Mount { volume, config_map, image }
+        };
+        if self.pack.is_empty() {
+            return vec![mount(&self.name, &self.image)];
+        }
+        self.pack.iter().map(|packed| mount(&packed.config_map, &packed.image)).collect()
     }
 
     /// Returns the options.
@@ -257,25 +321,34 @@ impl<'a> Plan<'a> {
     fn labels(&self) -> BTreeMap<String, String> {
         let mut labels = self.options.pod.labels.clone();
         labels.extend(label::ours(&self.name));
+        if !self.pack.is_empty() {
+            labels.insert(label::PACK.to_owned(), "true".to_owned());
+        }
         labels
     }
 
     /// Returns the metadata of every object except the ConfigMap.
     fn metadata(&self, name: String, facts: &Facts) -> ObjectMeta {
-        let owner = facts.config_map_uid.clone().map(|uid| OwnerReference {
+        let owner = |name: &str, uid: String| OwnerReference {
             api_version: "v1".into(),
             kind: "ConfigMap".into(),
-            name: self.name.clone(),
+            name: name.to_owned(),
             uid,
             controller: Some(false),
             block_owner_deletion: Some(false),
-        });
+        };
+        let owners: Vec<_> = if self.pack.is_empty() {
+            facts.config_map_uid.iter().map(|uid| owner(&self.name, uid.clone())).collect()
+        } else {
+            let owner = |packed: &Packed| Some(owner(&packed.config_map, packed.uid.clone()?));
+            self.pack.iter().filter_map(owner).collect()
+        };
         ObjectMeta {
             name: Some(name),
             namespace: Some(self.request.namespace.clone()),
             labels: Some(self.labels()),
             annotations: non_empty(self.options.pod.annotations.clone()),
-            owner_references: owner.map(|owner| vec![owner]),
+            owner_references: Some(owners).filter(|owners| !owners.is_empty()),
             ..ObjectMeta::default()
         }
     }

@@ -139,16 +139,16 @@ impl ImageVolumes {
     }
 }
 
-/// Checks whether a pod that the API server returned has the volume and its mount. If the feature
+/// Checks whether a pod that the API server returned has the image volume and its mount. If the feature
 /// is disabled, the API server silently drops the fields that it does not know. An older one keeps
 /// the volume without its source, which is an empty directory.
-pub(crate) fn keeps_volume(pod: Option<&PodSpec>) -> bool {
+pub(crate) fn keeps_volume(pod: Option<&PodSpec>, volume: &str) -> bool {
     let Some(pod) = pod else { return false };
     let volumes = pod.volumes.iter().flatten();
     let mounts = pod.containers.iter().filter(|container| container.name == UNPACK_CONTAINER);
     let mut mounts = mounts.flat_map(|container| container.volume_mounts.iter().flatten());
-    volumes.clone().any(|volume| volume.name == pod::BUNDLE && volume.image.is_some())
-        && mounts.any(|mount| mount.name == pod::BUNDLE)
+    volumes.clone().any(|found| found.name == volume && found.image.is_some())
+        && mounts.any(|mount| mount.name == volume)
 }
 
 /// An object that is or contains a pod.
@@ -173,7 +173,7 @@ impl WithPod for Job {
 async fn try_out<K: Kind + WithPod>(api: &Api<K>, object: &K) -> Result<Answer, kube::Error> {
     let error = match dry_run::create(api, object).await {
         Ok(answer) => {
-            return Ok(Answer::Accepted { with_volume: keeps_volume(answer.pod()) });
+            return Ok(Answer::Accepted { with_volume: keeps_volume(answer.pod(), pod::BUNDLE) });
         }
         Err(error) => error,
     };

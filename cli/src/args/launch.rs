@@ -16,6 +16,7 @@ pub(crate) use self::{
     pod::PodArgs,
 };
 use super::{Connection, Encoding, number};
+use unlade_launcher::batch::{DEFAULT_PACK, MAX_PACK};
 
 /// Unpack bundle images on a cluster
 ///
@@ -103,6 +104,15 @@ pub(crate) struct Many {
     /// Continue with the other images if one fails
     #[arg(long, hide_short_help = true)]
     pub(crate) keep_going: bool,
+
+    /// Maximum number of images that one Job mounts and unpacks: `off`, `auto` (8) or a number
+    ///
+    /// Packs need fewer Jobs and requests. They need image volumes; without these, each image has
+    /// its own Job. An image that the shared Job does not unpack gets its own Job afterwards. The
+    /// service account of a shared Job may change all ConfigMaps that the Job fills.
+    #[arg(long, value_name = "PACK", default_value = "off", hide_short_help = true)]
+    #[arg(value_parser = pack)]
+    pub(crate) pack: NonZeroUsize,
 }
 
 #[derive(Debug, Clone, Group)]
@@ -161,6 +171,18 @@ pub(crate) enum DryRun {
 /// Returns the parser for the reference of an image that the nodes pull.
 pub(super) fn image() -> impl TypedValueParser<Value = String> {
     NonEmptyStringValueParser::new().try_map(|text| crate::name::parse_image(&text))
+}
+
+/// Parses the maximum number of images in one Job.
+fn pack(text: &str) -> Result<NonZeroUsize, String> {
+    match text {
+        "off" => Ok(NonZeroUsize::MIN),
+        "auto" => Ok(DEFAULT_PACK),
+        number => match number.parse() {
+            Ok(number) if NonZeroUsize::get(number) <= MAX_PACK => Ok(number),
+            _ => Err(format!("expected off, auto, or a whole number from 1 to {MAX_PACK}")),
+        },
+    }
 }
 
 fn owner(text: &str) -> Result<String, &'static str> {

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::Affinity;
 use serde_json::Value;
-use unlade_launcher::{Launcher, Name, Options, Request, owner};
+use unlade_launcher::{Batch, Launcher, Name, Options, Request, owner};
 use unlade_loader::{self as loader, Strictness};
 use unlade_yaml as yaml;
 
@@ -22,7 +22,7 @@ use credentials::find_all;
 pub(super) use credentials::find_credentials;
 
 use crate::{
-    args::{self, DryRun, JobArgs, Launch, Output, PodArgs, Reuse, stored_auth},
+    args::{self, DryRun, JobArgs, Launch, Many, Output, PodArgs, Reuse, stored_auth},
     connection::{self, Cluster},
     error::Error,
     input::Origin,
@@ -116,9 +116,11 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
             loader: loader::Options { strictness, ..loader::Options::default() },
             screen,
         };
+        let Many { concurrency, keep_going, pack } = many;
+        let batch = Batch { concurrency, keep_going, pack };
         match requests.as_slice() {
             [request] if !is_list => one::launch(&settings, request).await,
-            requests => many::launch(&settings, requests, many.concurrency, many.keep_going).await,
+            requests => many::launch(&settings, requests, batch).await,
         }
     })
 }

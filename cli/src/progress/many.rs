@@ -101,6 +101,9 @@ impl Progresses {
             self.0.len(),
             seconds(elapsed)
         ));
+        if let Some(left) = self.estimate(elapsed) {
+            head = head.text(&format!("  about {} left", seconds(left)));
+        }
         if n_failed > 0 {
             head = head.text("  ").styled(palette.error, &format!("{n_failed} failed"));
         }
@@ -114,6 +117,22 @@ impl Progresses {
             lines.push(Line::default().styled(palette.dim, &format!("  and {n_more} more")));
         }
         lines
+    }
+
+    /// Estimates the time until all launches have ended, from those that have ended and did not
+    /// reuse content. Returns `None` before the first one, because there is nothing to estimate from,
+    /// and after the last one.
+    fn estimate(&self, elapsed: Duration) -> Option<Duration> {
+        let is_open = |status: &LaunchStatus| {
+            matches!(status, LaunchStatus::NotBegun | LaunchStatus::Running)
+        };
+        let n_open = self.count(is_open);
+        let ended = self.0.iter().filter(|launch| !is_open(&launch.status));
+        let n_ended = ended.filter(|launch| !launch.progress.is_reused()).count();
+        let (n_open, n_ended) = (u32::try_from(n_open).ok()?, u32::try_from(n_ended).ok()?);
+        let left = elapsed.checked_mul(n_open)?.checked_div(n_ended)?;
+        // Fractions of a second would only flicker.
+        (n_open > 0).then(|| Duration::from_secs(left.as_secs().max(1)))
     }
 
     fn running(&self) -> impl Iterator<Item = &LaunchProgress> {

@@ -212,7 +212,8 @@ fn many_launches_are_counted_and_running_ones_have_a_line() {
     let mut text = Vec::new();
     Live::new(&mut text, 80).draw(&lines).unwrap();
     let text = String::from_utf8(text).unwrap().replace("\u{1b}[2K", "");
-    assert!(text.contains("⠙ 1 of 4 images done, 2 running  1m01s  1 failed\n"), "{text}");
+    let head = "⠙ 1 of 4 images done, 2 running  1m01s  about 3m03s left  1 failed\n";
+    assert!(text.contains(head), "{text}");
     assert!(text.contains("  scheduled     b  the registry is busy\n"), "{text}");
     assert!(text.contains("  scheduled     c\n"), "{text}");
 }

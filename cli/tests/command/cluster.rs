@@ -72,6 +72,7 @@ fn invalid_arguments_for_a_cluster_exit_with_2() {
         (&["launch", IMAGE, "--dry-run=perhaps"], "'perhaps' for '--dry-run"),
         (&["launch", IMAGE, "--as-group", "a"], "--as <USER>"),
         (&["launch", IMAGE, "--concurrency", "0"], "expected a whole number of at least 1"),
+        (&["launch", IMAGE, "--pack", "17"], "expected off, auto, or a whole number from 1 to 16"),
         (&["launch", IMAGE, "--architecture", "x86_64"], "this architecture amd64"),
         (&["launch", "-f", "/dev/null"], "/dev/null contains no image"),
         (&["launch", "oci-archive:bundle.tar"], "cannot be a file or directory on this machine"),

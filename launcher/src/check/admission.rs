@@ -9,7 +9,7 @@ use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, candidates};
 use crate::Strategy;
 use crate::dry_run::Refusal;
-use crate::object::{Facts, Plan};
+use crate::object::{Facts, Plan, pod::BUNDLE};
 use crate::strategy::{WithPod, keeps_volume};
 
 #[cfg(test)]
@@ -130,7 +130,7 @@ fn level(namespace: Option<&Namespace>) -> Check {
 
 /// Checks whether an admitted object still has its image volume.
 fn kept<K: WithPod>(answer: Option<&Answer<K>>) -> Option<bool> {
-    answer.and_then(|answer| answer.as_ref().ok()).map(|object| keeps_volume(object.pod()))
+    answer.and_then(|answer| answer.as_ref().ok()).map(|object| keeps_volume(object.pod(), BUNDLE))
 }
 
 /// Judges whether the API server keeps image volumes. The Job decides if no pod could be tried.

@@ -1,11 +1,12 @@
 //! Paginated lists of ConfigMaps and Jobs.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
-    Api, Client,
+    Api, Client, ResourceExt,
     api::{ListParams, ObjectList},
     core::PartialObjectMeta,
 };
@@ -57,28 +58,26 @@ pub(super) async fn config_maps(client: &Client, scope: &Scope) -> Result<Vec<Co
     Ok(found)
 }
 
-/// Lists the Jobs of all ConfigMaps, or of one.
+/// Lists the Jobs of all ConfigMaps, or of one. A Job of a pack belongs to several.
 pub(super) async fn jobs(
     client: &Client,
     namespace: Option<&str>,
     config_map: Option<&str>,
 ) -> Result<JobsOf, Failure> {
     let api: Api<Job> = api(client, namespace);
-    let selector = match config_map {
-        Some(name) => label::selector(name),
-        None => label::SELECTOR.to_owned(),
-    };
-    let params = ListParams::default().labels(&selector);
+    let params = ListParams::default().labels(label::SELECTOR);
     let mut jobs = JobsOf::new();
     let doing = match (namespace, config_map) {
         (Some(namespace), Some(name)) => format!("list the Jobs of {}", object(namespace, name)),
         _ => format!("list the {}", objects("Jobs", namespace)),
     };
     for job in list_all(&doing, &params, &api).await? {
-        let labels = job.metadata.labels.as_ref();
-        let name = labels.and_then(|labels| labels.get(UNPACK_REF)).cloned().unwrap_or_default();
         let namespace = job.metadata.namespace.clone().unwrap_or_default();
-        jobs.entry((namespace, name)).or_default().push(job);
+        let owners = job.owner_references().iter().map(|owner| &owner.name);
+        let names: BTreeSet<_> = job.labels().get(UNPACK_REF).into_iter().chain(owners).collect();
+        for name in names.into_iter().filter(|name| config_map.is_none_or(|it| it == *name)) {
+            jobs.entry((namespace.clone(), name.clone())).or_default().push(job.clone());
+        }
     }
     Ok(jobs)
 }

@@ -4,7 +4,7 @@ use futures::try_join;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PostParams, Preconditions};
-use unlade_config_map::protocol::record::SPEC_HASH;
+use unlade_config_map::protocol::record::{SPEC_HASH, VERIFIED};
 
 use super::Launch;
 use crate::call::{Reply, backoff};
@@ -15,8 +15,7 @@ impl Launch<'_> {
     /// Grants the unpacker its permissions, unless a service account is given.
     pub(super) async fn grant(&self, facts: &Facts) -> Result<(), Failure> {
         let Some(mut access) = self.plan.access(facts) else { return Ok(()) };
-        let hash = spec_hash::digest(&access.role.rules);
-        access.role.annotations_mut().insert(SPEC_HASH.to_owned(), hash);
+        note_hash(&mut access.role);
         let hash =
             spec_hash::digest(&(&access.role_binding.role_ref, &access.role_binding.subjects));
         access.role_binding.annotations_mut().insert(SPEC_HASH.to_owned(), hash);
@@ -28,6 +27,22 @@ impl Launch<'_> {
         };
         try_join!(self.ensure(&access.service_account, |_, _| true), role)?;
         Ok(())
+    }
+
+    /// Creates the Role of a ConfigMap that a pack has filled, with this seal. No binding uses it.
+    /// Returns false if the Role already existed, and ensures in this case that it is ours.
+    pub(super) async fn grant_sealed(&self, mut role: Role, seal: &str) -> bool {
+        note_hash(&mut role);
+        let mut sealed = role.clone();
+        sealed.annotations_mut().insert(VERIFIED.to_owned(), seal.to_owned());
+        let api = self.api::<Role>();
+        let doing = format!("create the Role {}", role.name_any());
+        let params = PostParams::default();
+        match self.retrier().send(&doing, || api.create(&params, &sealed)).await {
+            // A failure means only that the next launch creates another Job.
+            Ok(Reply::Exists) => self.ensure(&role, suffices).await.is_err(),
+            _ => true,
+        }
     }
 
     /// Ensures that this object exists. An unsuitable object is recreated, and so is one that an
@@ -76,6 +91,12 @@ impl Launch<'_> {
             retrier.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
         }
     }
+}
+
+/// Records the hash of the rules on a Role that was not created yet.
+fn note_hash(role: &mut Role) {
+    let hash = spec_hash::digest(&role.rules);
+    role.annotations_mut().insert(SPEC_HASH.to_owned(), hash);
 }
 
 /// Checks whether the Role grants what the unpacker needs. A Role that no launch created for this

@@ -156,7 +156,7 @@ impl Launch<'_> {
     }
 
     /// Carries out what the recording of a failure decides.
-    async fn record_failure(
+    pub(super) async fn record_failure(
         &self,
         mut recording: Recording<'_>,
         seen: &Seen,
@@ -204,7 +204,7 @@ impl Launch<'_> {
     }
 
     /// Ends the Job in place. The Job and its pods stay for the retention time of a failure.
-    async fn end_job(&self, attempt: &Attempt) {
+    pub(super) async fn end_job(&self, attempt: &Attempt) {
         let patch = Patch::Merge(json!({
             "metadata": {"uid": attempt.uid},
             "spec": {

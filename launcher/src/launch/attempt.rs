@@ -83,7 +83,7 @@ impl Launch<'_> {
         let now = self.report.elapsed();
         let course = Course::new(&self.plan, baseline, &attempt, may_inject, budget, now);
         let result = match self.drive(course, &attempt, &mut watch).await {
-            Ok(written) => Ok(self.record_verification(written).await),
+            Ok(written) => Ok(self.record_verification(written, false).await),
             failed => failed,
         };
         self.withdraw_login().await;
@@ -91,7 +91,7 @@ impl Launch<'_> {
     }
 
     /// Adopts or creates a Job. The watches start at the same time.
-    async fn begin(
+    pub(super) async fn begin(
         &self,
         baseline: &LaunchBaseline,
         jobs: &[Job],
@@ -105,8 +105,9 @@ impl Launch<'_> {
             let found = self.find_running_job(baseline, &jobs)?;
             let wanted = self.plan.job(next_number(name, &jobs), strategy, &baseline.facts);
             let job = found.unwrap_or(&wanted).name_any();
+            let config_maps = self.plan.config_maps();
             let mut watch =
-                Watch::start(&self.launcher.client, &self.request.namespace, name, &job);
+                Watch::start(&self.launcher.client, &self.request.namespace, config_maps, &job);
             let begun = {
                 let mut beginning = pin!(self.adopt_or_create(baseline, found, &wanted));
                 loop {
@@ -122,19 +123,28 @@ impl Launch<'_> {
             };
             if let Some((job, ownership)) = begun {
                 watch.add_job(&job.name_any());
-                let attempt = Attempt {
-                    job: job.name_any(),
-                    uid: job.uid().unwrap_or_default(),
-                    wanted: self.wanted(job_strategy(&job), ownership),
-                    config_map: name.to_owned(),
-                    config_map_uid: baseline.facts.config_map_uid.clone().unwrap_or_default(),
-                    ownership,
-                };
-                return Ok((attempt, watch));
+                return Ok((self.attempt_by(&job, ownership, baseline), watch));
             }
             let message = format!("the Job {} exists, but has already ended", wanted.name_any());
             retrier.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
             jobs = Cow::Owned(self.jobs().await?);
+        }
+    }
+
+    /// Returns the attempt of this Job.
+    pub(super) fn attempt_by(
+        &self,
+        job: &Job,
+        ownership: JobOwnership,
+        baseline: &LaunchBaseline,
+    ) -> Attempt {
+        Attempt {
+            job: job.name_any(),
+            uid: job.uid().unwrap_or_default(),
+            wanted: self.wanted(job_strategy(job), ownership),
+            config_map: self.plan.name().to_owned(),
+            config_map_uid: baseline.facts.config_map_uid.clone().unwrap_or_default(),
+            ownership,
         }
     }
 
@@ -143,7 +153,8 @@ impl Launch<'_> {
         let tool = (ownership != JobOwnership::Other).then(|| self.plan.tool_image().clone());
         // The node always reports the digest of a container's image.
         let resolves = strategy == Strategy::Inject || self.launcher.options.records_digest();
-        Wanted { bundle: self.plan.image().clone(), tool, strategy, resolves }
+        let volume = self.plan.volume(self.plan.name());
+        Wanted { bundle: self.plan.image().clone(), tool, strategy, volume, resolves }
     }
 
     /// Returns the Job and its ownership, or `None` if a Job of that name exists but has ended.
@@ -211,7 +222,7 @@ impl Launch<'_> {
     }
 
     /// Reports that an existing Job is adopted. Returns the Job and its ownership.
-    fn adopt(&self, found: &Job, wanted: &Job) -> (Job, JobOwnership) {
+    pub(super) fn adopt(&self, found: &Job, wanted: &Job) -> (Job, JobOwnership) {
         let job = found.name_any();
         let differs = !spec_hash::is_same(found, wanted);
         self.report.step(Step::Adopted { job, differs });

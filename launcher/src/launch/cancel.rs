@@ -29,11 +29,12 @@ pub(crate) async fn cancel(
     let report = Report::unobserved();
     let retrier = Retrier::new(&report, PROMPT);
     let api: Api<Job> = Api::namespaced(client.clone(), namespace);
-    let params = ListParams::default().labels(&label::selector(config_map));
+    let params = ListParams::default().labels(label::SELECTOR);
     let doing = format!("list the Jobs in the namespace {namespace}");
     let jobs = retrier.send(&doing, || api.list(&params)).await?.expect_value(&doing)?;
     let mut names = Vec::new();
-    for job in jobs.items.iter().filter(|job| !condition::is_over(job)) {
+    let is_running = |job: &&Job| !condition::is_over(job) && is_of_config_map(job, config_map);
+    for job in jobs.items.iter().filter(is_running) {
         names.extend(delete_job(&api, &retrier, job).await?);
     }
     for creation in creations.pending(namespace, config_map) {
@@ -84,6 +85,12 @@ async fn wait_for_job(
             _ => sleep(APPEARANCE).await,
         }
     }
+}
+
+/// Checks whether a Job fills this ConfigMap, alone or in a pack.
+fn is_of_config_map(job: &Job, config_map: &str) -> bool {
+    job.labels().get(label::UNPACK_REF).is_some_and(|name| name == config_map)
+        || job.owner_references().iter().any(|owner| owner.name == config_map)
 }
 
 fn is_of_launch(job: &Job, launch: &str) -> bool {

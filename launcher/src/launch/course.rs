@@ -26,7 +26,7 @@ use crate::{Failure, ObjectRef, Reason, Step};
 const CONFIRMATION: Duration = Duration::from_secs(5);
 
 /// How long a Job may take to end. Its controller terminates the pods, which get half a minute.
-const STOPPING: Duration = Duration::from_secs(45);
+pub(super) const STOPPING: Duration = Duration::from_secs(45);
 
 /// How long a pod may take to end after its container has exited.
 const POD_GRACE: Duration = Duration::from_secs(2);

@@ -31,7 +31,7 @@ const SETTLED: Duration = Duration::from_mins(2);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Creation {
     pub(super) namespace: String,
-    pub(super) config_map: String,
+    pub(super) config_maps: Vec<String>,
     pub(super) job: String,
     /// The id of the launch.
     pub(super) launch: String,
@@ -45,7 +45,9 @@ pub(crate) struct Creations(Mutex<BTreeMap<Creation, Instant>>);
 impl Creations {
     /// Returns the creations for a ConfigMap that the API server may still carry out.
     pub(super) fn pending(&self, namespace: &str, config_map: &str) -> Vec<Creation> {
-        let is_for = |it: &&Creation| it.namespace == namespace && it.config_map == config_map;
+        let is_for = |it: &&Creation| {
+            it.namespace == namespace && it.config_maps.iter().any(|name| name == config_map)
+        };
         self.unsettled().keys().filter(is_for).cloned().collect()
     }
 
@@ -102,7 +104,7 @@ impl Launch<'_> {
     ) -> Result<Created<Job>, Failure> {
         let creation = Creation {
             namespace: self.request.namespace.clone(),
-            config_map: self.plan.name().to_owned(),
+            config_maps: self.plan.config_maps(),
             job: job.name_any(),
             launch: self.id.clone(),
         };

@@ -27,6 +27,8 @@ pub(super) struct Wanted {
     /// different one.
     pub(super) tool: Option<ImageReference>,
     pub(super) strategy: Strategy,
+    /// The name of the image volume.
+    pub(super) volume: String,
     /// Whether to wait for the digest of a tag if the pod may report it.
     pub(super) resolves: bool,
 }
@@ -63,14 +65,14 @@ pub(super) fn compare(wanted: &Wanted, job: Option<&Sighting>, pods: &[&Sighting
     let bundle = RequestedImage {
         what: "bundle image",
         image: &wanted.bundle,
-        part: if is_mounted { |pod| &pod.volume } else { |pod| &pod.unpack },
+        part: if is_mounted { Part::Volume(&wanted.volume) } else { Part::Unpack },
         source: if is_mounted { DigestSource::VolumeStatus } else { DigestSource::ContainerStatus },
         needs_report: if wanted.bundle.is_digest() { !is_mounted } else { wanted.resolves },
     };
     let tool = wanted.tool.as_ref().map(|image| RequestedImage {
         what: "tool image",
         image,
-        part: if is_mounted { |pod| &pod.unpack } else { |pod| &pod.install },
+        part: if is_mounted { Part::Unpack } else { Part::Install },
         source: DigestSource::ContainerStatus,
         needs_report: false,
     });
@@ -104,17 +106,37 @@ pub(super) fn compare(wanted: &Wanted, job: Option<&Sighting>, pods: &[&Sighting
 struct RequestedImage<'w> {
     what: &'static str,
     image: &'w ImageReference,
-    part: fn(&Sighting) -> &Said,
+    part: Part<'w>,
     source: DigestSource,
     /// Whether the reference in the pod is not sufficient.
     needs_report: bool,
+}
+
+/// The part of a pod that has an image.
+enum Part<'w> {
+    /// The container that installs the unpacker.
+    Install,
+    /// The container that writes the ConfigMap.
+    Unpack,
+    /// The image volume with this name.
+    Volume(&'w str),
+}
+
+impl Part<'_> {
+    fn of<'s>(&self, seen: &'s Sighting) -> &'s Said {
+        match self {
+            Self::Install => &seen.install,
+            Self::Unpack => &seen.unpack,
+            Self::Volume(name) => seen.volume(name),
+        }
+    }
 }
 
 impl RequestedImage<'_> {
     fn compare(&self, job: Option<&Sighting>, pods: &[&Sighting]) -> ImageComparison {
         // An API server without image volumes drops them from the Job too. That is a failure of its
         // own, and not a replaced image.
-        let may_lack = job.is_none_or(|job| (self.part)(job).reference().is_none());
+        let may_lack = job.is_none_or(|job| self.part.of(job).reference().is_none());
         if let Some(ImageComparison::Replaced(failure)) =
             job.map(|job| self.compare_one(job, may_lack))
         {
@@ -151,7 +173,7 @@ impl RequestedImage<'_> {
     /// Compares the image with that of one pod. `may_lack` tells whether the pod may lack the
     /// image.
     fn compare_one(&self, seen: &Sighting, may_lack: bool) -> ImageComparison {
-        let part = (self.part)(seen);
+        let part = self.part.of(seen);
         if !may_lack && part.references().any(str::is_empty) {
             return ImageComparison::Replaced(self.replaced(seen, ""));
         }

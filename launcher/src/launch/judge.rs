@@ -189,7 +189,7 @@ impl<'a> Judge<'a> {
             // then.
             (_, Presence::There(there))
                 if self.attempt.wanted.strategy == Strategy::ImageVolume
-                    && !keeps_volume(there.pod()) =>
+                    && !keeps_volume(there.pod(), &self.attempt.wanted.volume) =>
             {
                 let message = format!("the API server drops the image volume of the Job {job}");
                 Failure::new(Reason::VolumeUnsupported, message)
@@ -310,7 +310,7 @@ impl<'a> Judge<'a> {
         report("scheduled", pod::node(pod).map(|node| Step::Scheduled { node: node.to_owned() }));
         let wanted = &self.attempt.wanted;
         let events = seen.events.about(pod.metadata.uid.as_ref());
-        let pulled = pod::pulled(pod, wanted.strategy, &events);
+        let pulled = pod::pulled(pod, wanted, &events);
         let mut sighting = Sighting::default();
         sighting.note(pod);
         let images = match compare(wanted, None, &[&sighting]) {

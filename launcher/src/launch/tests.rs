@@ -6,6 +6,7 @@ mod event;
 mod image;
 mod login;
 mod others;
+mod pack;
 mod secret;
 
 use std::time::Duration;

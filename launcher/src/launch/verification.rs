@@ -15,6 +15,7 @@ use unlade_config_map::{
 use super::Launch;
 use super::judge::Written;
 use crate::call::{Reply, Retrier};
+use crate::object::Facts;
 use crate::seal::Seal;
 use crate::{DigestSource, ObservedImage};
 
@@ -23,8 +24,13 @@ use crate::{DigestSource, ObservedImage};
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Launch<'_> {
-    /// Records what was verified, for people and for later launches.
-    pub(super) async fn record_verification(&self, mut written: Box<Written>) -> Box<Written> {
+    /// Records what was verified, for people and for later launches. A pack has its own Role, so the
+    /// Role of its ConfigMap may not exist yet.
+    pub(super) async fn record_verification(
+        &self,
+        mut written: Box<Written>,
+        is_in_pack: bool,
+    ) -> Box<Written> {
         let bundle = written.images.bundle.clone();
         let ObservedImage { digest: Some(digest), digest_source: Some(source), .. } = bundle else {
             return written;
@@ -35,7 +41,7 @@ impl Launch<'_> {
         if self.plan.image().digest().is_none() {
             written.config_map = self.record_digest(written.config_map, &digest).await;
         }
-        self.write_seal(&written.config_map, digest, source).await;
+        self.write_seal(&written.config_map, digest, source, is_in_pack).await;
         written
     }
 
@@ -51,12 +57,17 @@ impl Launch<'_> {
         Seal::from_role(&role, config_map)
     }
 
-    async fn write_seal(&self, config_map: &ConfigMap, digest: String, source: DigestSource) {
+    async fn write_seal(
+        &self,
+        config_map: &ConfigMap,
+        digest: String,
+        source: DigestSource,
+        is_in_pack: bool,
+    ) {
         let content = config_map.annotations().get(mark::DIGEST).cloned();
         let (Some(uid), Some(content)) = (config_map.uid(), content) else { return };
-        if self.launcher.options.pod.service_account.is_some() {
-            return;
-        }
+        let facts = Facts { config_map_uid: Some(uid.clone()), ..Facts::default() };
+        let Some(access) = self.plan.access(&facts) else { return };
         let seal = Seal {
             config_map: uid,
             content,
@@ -66,6 +77,9 @@ impl Launch<'_> {
         };
         // Serialization cannot fail: there are only strings.
         let text = serde_json::to_string(&seal).unwrap_or_default();
+        if is_in_pack && self.grant_sealed(access.role, &text).await {
+            return;
+        }
         let patch = Patch::Merge(json!({"metadata": {"annotations": {VERIFIED: text}}}));
         let api = self.api::<Role>();
         let retrier = Retrier::new(&self.report, TIMEOUT);

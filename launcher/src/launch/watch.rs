@@ -21,7 +21,7 @@ use tracing::{debug, debug_span};
 use super::image::Sighting;
 use crate::call::{backoff, retry_after};
 use crate::client::classify_request_error;
-use crate::object::Kind;
+use crate::object::{Kind, label};
 use crate::{Failure, Reason};
 
 pub(super) use event::Events;
@@ -104,6 +104,10 @@ pub(super) struct Watch {
     listing: Listing,
     /// The kinds that were seen at least once.
     known: BTreeSet<&'static str>,
+    /// The name of the ConfigMap in `seen`.
+    shown: String,
+    /// The other ConfigMaps of a pack, by name.
+    hidden: BTreeMap<String, Presence<ConfigMap>>,
     first_denial: Option<Instant>,
     /// When a watch last failed.
     last_trouble: Option<Instant>,
@@ -112,7 +116,7 @@ pub(super) struct Watch {
 
 #[derive(Default)]
 struct Listing {
-    config_map: Presence<ConfigMap>,
+    config_maps: BTreeMap<String, ConfigMap>,
     job: Presence<Job>,
     pods: BTreeMap<String, Pod>,
     namespace: Presence<Namespace>,
@@ -130,8 +134,19 @@ enum Update {
 }
 
 impl Watch {
-    /// Watches a ConfigMap, and the pods of a Job that need not exist yet.
-    pub(super) fn start(client: &Client, namespace: &str, config_map: &str, job: &str) -> Self {
+    /// Watches ConfigMaps, and the pods of a Job that need not exist yet.
+    pub(super) fn start(
+        client: &Client,
+        namespace: &str,
+        config_maps: Vec<String>,
+        job: &str,
+    ) -> Self {
+        let selected = match config_maps.as_slice() {
+            [name] => Config::default().fields(&format!("metadata.name={name}")),
+            names => Config::default().labels(&label::selector_of_any(names)),
+        };
+        let mut config_maps = config_maps.into_iter();
+        let shown = config_maps.next().unwrap_or_default();
         let mut watch = Self {
             client: client.clone(),
             namespace: namespace.to_owned(),
@@ -140,15 +155,25 @@ impl Watch {
             has_namespace: false,
             listing: Listing::default(),
             known: BTreeSet::new(),
+            shown,
+            hidden: config_maps.map(|name| (name, Presence::Unknown)).collect(),
             first_denial: None,
             last_trouble: None,
             seen: Seen::default(),
         };
-        let fields = format!("metadata.name={config_map}");
-        watch.add(CONFIG_MAPS, Config::default().fields(&fields), Update::ConfigMap);
+        watch.add(CONFIG_MAPS, selected, Update::ConfigMap);
         let labels = format!("job-name={job}");
         watch.add(PODS, Config::default().labels(&labels), Update::Pod);
         watch
+    }
+
+    /// Puts the ConfigMap with this name into `seen`, in place of another one of the pack.
+    pub(super) fn show(&mut self, config_map: &str) {
+        if let Some(next) = self.hidden.remove(config_map) {
+            let shown = std::mem::replace(&mut self.seen.config_map, next);
+            let name = std::mem::replace(&mut self.shown, config_map.to_owned());
+            self.hidden.insert(name, shown);
+        }
     }
 
     /// Watches the Job as well. The Job must exist, because a missing one counts as deleted.
@@ -243,7 +268,7 @@ impl Watch {
         let kind = match update {
             Update::ConfigMap(change) => {
                 let is_answer = !matches!(change, Change::Init);
-                apply_single(change, &mut self.seen.config_map, &mut self.listing.config_map);
+                self.apply_config_map(change);
                 is_answer.then_some(CONFIG_MAPS)
             }
             Update::Job(change) => {
@@ -278,6 +303,27 @@ impl Watch {
             self.first_denial = None;
         }
         Ok(())
+    }
+
+    fn apply_config_map(&mut self, change: Change<ConfigMap>) {
+        let shown = (&self.shown, &mut self.seen.config_map);
+        let mut all = self.hidden.iter_mut().chain([shown]);
+        let listing = &mut self.listing.config_maps;
+        let (name, now) = match change {
+            Change::Init => return listing.clear(),
+            Change::InitApply(found) => return drop(listing.insert(found.name_any(), found)),
+            Change::InitDone => {
+                let listed = |name: Option<ConfigMap>| {
+                    name.map_or(Presence::Gone, |found| Presence::There(Box::new(found)))
+                };
+                return all.for_each(|(name, place)| *place = listed(listing.remove(name)));
+            }
+            Change::Apply(found) => (found.name_any(), Presence::There(Box::new(found))),
+            Change::Delete(found) => (found.name_any(), Presence::Gone),
+        };
+        if let Some((_, place)) = all.find(|(known, _)| **known == name) {
+            *place = now;
+        }
     }
 
     /// Forgets trouble that has not occurred again. A watch that has recovered is silent until

@@ -1,4 +1,4 @@
-//! The service account, the Role and the RoleBinding that allow the pod to fill its ConfigMap, and
+//! The service account, the Role and the RoleBinding that allow the pod to fill its ConfigMaps, and
 //! nothing else.
 
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -12,7 +12,7 @@ pub(crate) const RBAC: &str = "rbac.authorization.k8s.io";
 /// The verbs that the unpacker uses on its ConfigMap, and that the Role grants.
 pub(crate) const VERBS: [&str; 2] = ["get", "update"];
 
-/// A service account that may get and update one ConfigMap.
+/// A service account that may get and update one ConfigMap, or those of a pack.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Access {
     pub(crate) service_account: ServiceAccount,
@@ -33,7 +33,7 @@ pub(super) fn access(plan: &Plan<'_>, facts: &Facts) -> Access {
         api_groups: Some(vec![String::new()]),
         resources: Some(vec!["configmaps".into()]),
         // RBAC cannot restrict `create` by name, so the launcher creates the ConfigMap.
-        resource_names: Some(vec![name.clone()]),
+        resource_names: Some(plan.config_maps()),
         verbs: VERBS.map(str::to_owned).into(),
         ..PolicyRule::default()
     };

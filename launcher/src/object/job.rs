@@ -11,7 +11,8 @@ use unlade_config_map::protocol::{outcome::Verdict, record};
 use super::{Facts, Plan, pod, spec_hash};
 use crate::{Strategy, name};
 
-/// How often the Job controller replaces a failed pod. Disruptions do not count.
+/// How often the Job controller replaces a failed pod. Disruptions do not count. It replaces no pod
+/// of a pack, because one bundle may have caused the failure, and the others should not wait.
 const BACKOFF_LIMIT: i32 = 3;
 
 /// The verdicts that another pod of the same Job cannot change.
@@ -37,14 +38,16 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
         None => spec_hash::digest(&template),
     };
     annotations.insert(record::SPEC_HASH.to_owned(), hash);
-    // A ConfigMap with a given name may be used for another image later.
-    annotations.insert(record::IMAGE.to_owned(), plan.request.image.clone());
+    if plan.pack.is_empty() {
+        // A ConfigMap with a given name may be used for another image later.
+        annotations.insert(record::IMAGE.to_owned(), plan.request.image.clone());
+    }
     let options = plan.options;
     let spec = JobSpec {
         // The controller counts in nanoseconds, and overflows with larger values.
         active_deadline_seconds: Some(ttl(options.deadlines.total()).max(1).into()),
         ttl_seconds_after_finished: Some(ttl(options.retention.success)),
-        backoff_limit: Some(BACKOFF_LIMIT),
+        backoff_limit: Some(if plan.pack.is_empty() { BACKOFF_LIMIT } else { 0 }),
         pod_failure_policy: Some(PodFailurePolicy { rules: rules() }),
         // A podFailurePolicy requires this value.
         pod_replacement_policy: Some("Failed".into()),

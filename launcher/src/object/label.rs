@@ -17,6 +17,8 @@ pub(crate) const MANAGER: &str = "unlade";
 /// label to reach the API server. OLM adopts Jobs whose label is one of its 63-digit hashes. Our
 /// names have at most 52 characters, so they cannot collide.
 pub(crate) const UNPACK_REF: &str = "operatorframework.io/bundle-unpack-ref";
+/// The label of the objects of a pack, which are not those of one ConfigMap.
+pub(crate) const PACK: &str = "unlade.dev/pack";
 /// The label selector for all objects of unlade.
 pub(crate) const SELECTOR: &str =
     "app.kubernetes.io/managed-by=unlade,app.kubernetes.io/component=bundle-unpack";
@@ -93,6 +95,11 @@ pub(crate) fn is_ours(labels: Option<&BTreeMap<String, String>>) -> bool {
 /// Returns the label selector for the objects of the ConfigMap `name`.
 pub(crate) fn selector(name: &str) -> String {
     format!("{MANAGED_BY}={MANAGER},{UNPACK_REF}={name}")
+}
+
+/// Returns the label selector for the objects of any of these ConfigMaps.
+pub(crate) fn selector_of_any(names: &[String]) -> String {
+    format!("{MANAGED_BY}={MANAGER},{UNPACK_REF} in ({})", names.join(","))
 }
 
 /// Checks the labels and annotations that a user adds.

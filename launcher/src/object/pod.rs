@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use unlade_config_map::Encoding;
 use unlade_diagnose::{INSTALL_CONTAINER, UNPACK_CONTAINER};
 
-use super::{Facts, Plan, label, non_empty};
+use super::{Facts, Mount, Plan, label, non_empty};
 use crate::quantity::Amount;
 use crate::{PullPolicy, Strategy, User};
 use unlade_name::ImageReference;
@@ -21,8 +21,6 @@ use unlade_name::ImageReference;
 pub(crate) use placement::{ARCHITECTURE, LINUX, OS};
 pub(crate) use volume::BUNDLE;
 
-/// The path at which a bundle image is mounted.
-pub(crate) const BUNDLE_PATH: &str = "/bundle";
 /// The unpacker in each of our images. Its path is given because the entry point of the image that
 /// also serves catalogs is another program.
 const PROGRAM: &str = "/unlade-unpacker";
@@ -70,7 +68,8 @@ pub(super) fn template(plan: &Plan<'_>, strategy: Strategy, facts: &Facts) -> Po
             injected_container(plan)
         }],
         volumes: Some(if is_mounted {
-            vec![volume::bundle(plan), volume::account()]
+            let bundles = plan.mounts().into_iter().map(|mount| volume::bundle(plan, mount));
+            bundles.chain([volume::account()]).collect()
         } else {
             vec![volume::injected(), volume::account()]
         }),
@@ -109,9 +108,9 @@ fn injected_container(plan: &Plan<'_>) -> Container {
     Container {
         name: UNPACK_CONTAINER.into(),
         image: Some(plan.image.to_string()),
-        image_pull_policy: Some(bundle_policy(plan).into()),
+        image_pull_policy: Some(bundle_policy(plan, &plan.image).into()),
         // A command without `args` also overrides the arguments of the image.
-        command: Some(command(program, plan, &plan.name)),
+        command: Some(command(program, plan, [(plan.name.clone(), &plan.image)])),
         working_dir: Some("/".into()),
         env: Some(std::iter::once(attempt_env()).chain(neutral_env()).collect()),
         volume_mounts: Some(vec![
@@ -122,33 +121,43 @@ fn injected_container(plan: &Plan<'_>) -> Container {
     }
 }
 
-/// Returns the container of the tool image that mounts the bundle image.
+/// Returns the path at which the image volume with this name is mounted.
+pub(crate) fn mount_path(volume: &str) -> String {
+    format!("/{volume}")
+}
+
+/// Returns the container of the tool image that mounts the bundle images.
 fn mounted_container(plan: &Plan<'_>) -> Container {
+    let mounts = plan.mounts();
+    let bundle = |mount: &Mount<'_>| format!("{}={}", mount_path(&mount.volume), mount.config_map);
+    let bundles = mounts.iter().map(|mount| (bundle(mount), mount.image));
+    let volumes =
+        mounts.iter().map(|mount| volume::read_only(&mount.volume, &mount_path(&mount.volume)));
+    let account = volume::read_only(volume::ACCOUNT, volume::ACCOUNT_PATH);
     Container {
         name: UNPACK_CONTAINER.into(),
         image: Some(plan.tool_image.to_string()),
         image_pull_policy: Some(tool_policy(plan).into()),
-        command: Some(command(PROGRAM.into(), plan, &format!("{BUNDLE_PATH}={}", plan.name))),
+        command: Some(command(PROGRAM.into(), plan, bundles)),
         env: Some(vec![attempt_env()]),
-        volume_mounts: Some(vec![
-            volume::read_only(volume::BUNDLE, BUNDLE_PATH),
-            volume::read_only(volume::ACCOUNT, volume::ACCOUNT_PATH),
-        ]),
+        volume_mounts: Some(volumes.chain([account]).collect()),
         ..base_container(plan)
     }
 }
 
-fn command(program: String, plan: &Plan<'_>, bundle: &str) -> Vec<String> {
+/// Returns the command of the unpacker for these values of `--bundle` and their images.
+fn command<'p>(
+    program: String,
+    plan: &Plan<'_>,
+    bundles: impl IntoIterator<Item = (String, &'p ImageReference)>,
+) -> Vec<String> {
     // The unpacker has an earlier deadline than the launcher, because it can say why it failed.
     let deadline = plan.options.deadlines.run.mul_f32(0.9).as_secs().max(1);
-    let mut command = vec![
-        program,
-        "serve".into(),
-        format!("--bundle={bundle}"),
-        format!("--source-image={}", plan.image),
-        format!("--attempt=$({ATTEMPT})"),
-        format!("--deadline={deadline}s"),
-    ];
+    let mut command = vec![program, "serve".into()];
+    for (bundle, image) in bundles {
+        command.extend([format!("--bundle={bundle}"), format!("--source-image={image}")]);
+    }
+    command.extend([format!("--attempt=$({ATTEMPT})"), format!("--deadline={deadline}s")]);
     if plan.request.encoding != Encoding::Auto {
         command.push(format!("--encoding={}", plan.request.encoding));
     }
@@ -240,9 +249,9 @@ fn pod_security(user: User, is_mounted: bool, facts: &Facts) -> PodSecurityConte
     }
 }
 
-/// Returns the pull policy of the bundle image.
-fn bundle_policy(plan: &Plan<'_>) -> &'static str {
-    policy(plan.options.pod.bundle_pull_policy, &plan.image)
+/// Returns the pull policy of a bundle image.
+fn bundle_policy(plan: &Plan<'_>, image: &ImageReference) -> &'static str {
+    policy(plan.options.pod.bundle_pull_policy, image)
 }
 
 /// Returns the pull policy of the tool image.

@@ -245,17 +245,17 @@ fn a_volume_counts_only_with_its_image_and_its_mount() {
     let plan = Plan::new(&request, &options).unwrap();
     let facts = Facts::default();
     let pod = plan.pod_to_try(Strategy::ImageVolume, &facts).spec.unwrap();
-    assert!(keeps_volume(Some(&pod)));
-    assert!(!keeps_volume(plan.pod_to_try(Strategy::Inject, &facts).spec.as_ref()));
+    assert!(keeps_volume(Some(&pod), pod::BUNDLE));
+    assert!(!keeps_volume(plan.pod_to_try(Strategy::Inject, &facts).spec.as_ref(), pod::BUNDLE));
     let mut without_mount = pod.clone();
     without_mount.containers[0].volume_mounts.as_mut().unwrap().remove(0);
-    assert!(!keeps_volume(Some(&without_mount)));
+    assert!(!keeps_volume(Some(&without_mount), pod::BUNDLE));
     // The volume as an API server before 1.31 stores it.
     let mut empty = pod;
     let volume = &mut empty.volumes.as_mut().unwrap()[0];
     volume.image = None;
     volume.empty_dir = Some(k8s_openapi::api::core::v1::EmptyDirVolumeSource::default());
-    assert!(!keeps_volume(Some(&empty)));
+    assert!(!keeps_volume(Some(&empty), pod::BUNDLE));
 }
 
 #[test]

@@ -41,7 +41,7 @@ use self::answer::Answer;
 pub use self::{
     disturbance::{Arrival, Canned, Disturbance},
     http_server::Served,
-    state::State,
+    state::{State, bundles},
 };
 
 type OnJob = Box<dyn FnMut(&mut State, &Value) + Send>;
@@ -140,6 +140,11 @@ impl Server {
     /// Returns the only object of a kind whose name has this suffix.
     pub fn object(&self, kind: &str, suffix: &str) -> Value {
         self.lock().state.object(kind, suffix)
+    }
+
+    /// Returns the objects of a kind whose name has this suffix.
+    pub fn objects(&self, kind: &str, suffix: &str) -> Vec<Value> {
+        self.lock().state.objects(kind, suffix)
     }
 
     /// Returns the requests so far, in order.

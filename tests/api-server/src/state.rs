@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Frame};
 use serde_json::{Value, json};
 use unlade_bundle::{Content, Directory, File, Limits};
-use unlade_config_map::{encode, fill, protocol::record};
+use unlade_config_map::{encode, fill};
 
 use crate::OnJob;
 use crate::answer::{Answer, json_of, refused, whole};
@@ -37,6 +37,7 @@ impl State {
         let (kind, name) = (parts.next().unwrap_or("namespaces"), parts.next().unwrap_or_default());
         let query = head.uri.query().unwrap_or_default().replace("%3D", "=").replace("%2C", ",");
         let query = query.replace("%2F", "/").replace("%20", " ").replace('+', " ");
+        let query = query.replace("%28", "(").replace("%29", ")");
         let key = (kind.to_owned(), name.to_owned());
         let sent = || serde_json::from_slice::<Value>(body).unwrap();
         if parts.next() == Some("log") {
@@ -127,10 +128,17 @@ impl State {
         object
     }
 
-    /// Fills the ConfigMap as the pod of this Job would.
+    /// Fills the ConfigMaps as the pod of this Job would.
     pub fn fill(&mut self, job: &Value) {
-        let filled = self.filled(job);
-        self.put("configmaps", filled);
+        self.fill_some(job, |_| true);
+    }
+
+    /// Fills those ConfigMaps of the Job whose image fulfils a condition.
+    pub fn fill_some(&mut self, job: &Value, is_filled: impl Fn(&str) -> bool) {
+        for (config_map, image) in bundles(job).into_iter().filter(|(_, image)| is_filled(image)) {
+            let filled = self.filled(job, &config_map, &image);
+            self.put("configmaps", filled);
+        }
     }
 
     /// Does the same for the only Job whose name has this prefix.
@@ -142,8 +150,10 @@ impl State {
 
     /// Does the same without an event for watches.
     pub fn fill_unseen(&mut self, job: &Value) {
-        let filled = self.filled(job);
-        self.put_unseen("configmaps", filled);
+        for (config_map, image) in bundles(job) {
+            let filled = self.filled(job, &config_map, &image);
+            self.put_unseen("configmaps", filled);
+        }
     }
 
     /// Returns the number of objects of a kind.
@@ -157,12 +167,17 @@ impl State {
     ///
     /// Panics if no such object exists.
     pub fn object(&self, kind: &str, suffix: &str) -> Value {
-        let mut found = self.objects.iter();
-        let found = found.find(|((its, name), _)| its == kind && name.ends_with(suffix));
-        found.unwrap().1.clone()
+        self.objects(kind, suffix).swap_remove(0)
     }
 
-    fn filled(&self, job: &Value) -> Value {
+    /// Returns the objects of a kind whose name has this suffix.
+    pub fn objects(&self, kind: &str, suffix: &str) -> Vec<Value> {
+        let found = self.objects.iter();
+        let found = found.filter(|((its, name), _)| its == kind && name.ends_with(suffix));
+        found.map(|(_, object)| object.clone()).collect()
+    }
+
+    fn filled(&self, job: &Value, config_map: &str, image: &str) -> Value {
         let file = File {
             directory: Directory::Manifests,
             name: "csv.yaml".into(),
@@ -170,12 +185,10 @@ impl State {
         };
         let content = Content::assemble(vec![file], &Limits::default()).unwrap().content;
         let attempt = job["metadata"]["uid"].as_str().map(str::to_owned);
-        let image = job["metadata"]["annotations"][record::IMAGE].as_str();
-        let source_image = image.map(str::to_owned);
+        let source_image = Some(image.to_owned());
         let options = encode::Options { attempt, source_image, ..encode::Options::default() };
         let encoded = encode(&content, &options).unwrap();
-        let owner = job["metadata"]["ownerReferences"][0]["name"].as_str().unwrap();
-        let config_map = self.objects[&("configmaps".to_owned(), owner.to_owned())].clone();
+        let config_map = self.objects[&("configmaps".to_owned(), config_map.to_owned())].clone();
         let config_map = serde_json::from_value(config_map).unwrap();
         serde_json::to_value(fill(config_map, &encoded[0]).unwrap()).unwrap()
     }
@@ -201,6 +214,19 @@ impl State {
             .map(|event| Ok::<_, Infallible>(Frame::data(Bytes::from(format!("{event}\n")))));
         Response::new(StreamBody::new(lines).boxed_unsync())
     }
+}
+
+/// Returns the ConfigMaps of a Job and their images, from the command of its container.
+pub fn bundles(job: &Value) -> Vec<(String, String)> {
+    let command = &job["spec"]["template"]["spec"]["containers"][0]["command"];
+    let arguments: Vec<_> = command.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let values = |flag: &str| {
+        let values = arguments.iter().filter_map(move |argument| argument.strip_prefix(flag));
+        values.collect::<Vec<_>>()
+    };
+    let names = values("--bundle=").into_iter().map(|it| it.rsplit('=').next().unwrap());
+    let images = values("--source-image=").into_iter();
+    names.zip(images).map(|(name, image)| (name.to_owned(), image.to_owned())).collect()
 }
 
 /// Returns the answer to `/version`, as kube reads it.
@@ -231,11 +257,20 @@ fn parameter<'q>(query: &'q str, name: &str) -> Option<&'q str> {
 /// Whether the selectors of a query match an object.
 fn is_selected(object: &Value, query: &str) -> bool {
     let is_taken = |selector: &str, part: fn(&Value, &str) -> Value| {
-        let mut terms = parameter(query, selector).unwrap_or_default().split(',');
-        terms.all(|term| {
-            let Some((key, value)) = term.split_once('=') else { return true };
-            part(object, key) == value
-        })
+        let (rest, any) = match parameter(query, selector).unwrap_or_default().split_once(" in (") {
+            Some((rest, values)) => {
+                let (rest, key) = rest.rsplit_once(',').unwrap_or(("", rest));
+                (rest, Some((key, values.trim_end_matches(')'))))
+            }
+            None => (parameter(query, selector).unwrap_or_default(), None),
+        };
+        any.is_none_or(|(key, values)| values.split(',').any(|value| part(object, key) == value))
+            && rest.split(',').filter(|term| !term.is_empty()).all(|term| {
+                match term.split_once('=') {
+                    Some((key, value)) => part(object, key) == value,
+                    None => !part(object, term).is_null(),
+                }
+            })
     };
     is_taken("labelSelector", |object, key| object["metadata"]["labels"][key].clone())
         && is_taken("fieldSelector", |object, key| {

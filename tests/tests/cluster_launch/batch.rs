@@ -67,7 +67,7 @@ fn cluster_a_failure_stops_the_others_unless_the_batch_keeps_going() {
         let good = stage.push_example("stop-good");
         let requests = [stage.request(&bad.by_digest), stage.request(&good.by_digest)];
         let launcher = Launcher::new(stage.client.clone(), stage.options());
-        let mut batch = Batch { concurrency: NonZeroUsize::MIN, keep_going: false };
+        let mut batch = Batch { concurrency: NonZeroUsize::MIN, ..Batch::default() };
         let outcomes = launcher.launch_all(&requests, &batch).await;
         assert!(
             matches!(outcomes[..], [LaunchOutcome::Failed(_), LaunchOutcome::NotBegun]),

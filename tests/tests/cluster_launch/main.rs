@@ -15,6 +15,7 @@ mod left;
 mod meddling;
 mod network_policy;
 mod outage;
+mod pack;
 mod plain;
 mod stage;
 

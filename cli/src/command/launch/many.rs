@@ -1,7 +1,7 @@
 //! Launches many images.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::num::NonZeroUsize;
 use std::pin::pin;
 
 use futures::FutureExt as _;
@@ -30,13 +30,11 @@ use crate::{
 pub(super) async fn launch(
     settings: &Settings<'_>,
     requests: &[Request],
-    concurrency: NonZeroUsize,
-    keep_going: bool,
+    batch: Batch,
 ) -> Result<(), Error> {
     let images: Vec<_> = requests.iter().map(|request| request.image.clone()).collect();
     let mut report = Report::new(settings);
     let mut progresses = Progresses::new(&images);
-    let batch = Batch { concurrency, keep_going };
     let mut finished = Finished::new(images.len());
     let mut stop = Stop::new()?;
     let is_done =
@@ -326,11 +324,14 @@ async fn interrupted(
         .map(|(finished, launch)| finished.clone().unwrap_or_else(|| row(launch)))
         .collect();
     let n_done = rows.iter().filter(|row| row.package.is_some()).count();
+    // The launches of a pack share a Job.
+    let jobs: BTreeSet<_> = with_job.iter().filter_map(|launch| launch.progress.job()).collect();
+    let n_jobs = jobs.len();
     let mut message = format!(
         "interrupted: {n_done} of {} images are unpacked, {} Jobs are still running in the \
          namespace {namespace}",
         all.len(),
-        with_job.len()
+        n_jobs
     );
     if !open.is_empty() {
         _ = write!(message, ", {} more may have been created", open.len());

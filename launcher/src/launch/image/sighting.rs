@@ -1,5 +1,7 @@
 //! [`Sighting`]: the images in the versions of one pod, or in the template of a Job.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec};
@@ -7,7 +9,7 @@ use kube::ResourceExt;
 use unlade_diagnose::{INSTALL_CONTAINER, UNPACK_CONTAINER};
 
 use crate::ObjectRef;
-use crate::object::pod::{BUNDLE, BUNDLE_PATH};
+use crate::object::pod::mount_path;
 use crate::strategy::WithPod;
 use unlade_name::ImageReference;
 
@@ -26,8 +28,10 @@ pub(in crate::launch) struct Sighting {
     pub(super) install: Said,
     /// The container that writes the ConfigMap.
     pub(super) unpack: Said,
-    /// The image volume.
-    pub(super) volume: Said,
+    /// The image volumes that are mounted where the unpacker reads them, by name.
+    volumes: BTreeMap<String, Said>,
+    /// A volume that no version has.
+    absent: Said,
 }
 
 /// The references and reports of one image. Only the first two different values are kept, because
@@ -75,8 +79,16 @@ impl Sighting {
         let mut main = status.container_statuses.iter().flatten();
         if let Some(unpack) = main.find(|status| status.name == UNPACK_CONTAINER) {
             self.unpack.note_container(unpack);
-            self.volume.note_volume(unpack);
+            for (name, volume) in &mut self.volumes {
+                volume.note_volume(unpack, name);
+            }
+            self.absent.note_volume(unpack, "");
         }
+    }
+
+    /// Returns the image volume with this name.
+    pub(super) fn volume(&self, name: &str) -> &Said {
+        self.volumes.get(name).unwrap_or(&self.absent)
     }
 
     /// Checks whether the object with this uid owns the pod.
@@ -92,16 +104,32 @@ impl Sighting {
         };
         self.install.references.note(&image(init));
         self.unpack.references.note(&image(main));
-        self.volume.references.note(&mounted(spec, main).unwrap_or_default());
+        let mounted = mounted(spec, main);
+        for name in mounted.keys() {
+            // Earlier versions lacked it.
+            self.volumes.entry((*name).to_owned()).or_insert_with(|| self.absent.clone());
+        }
+        for (name, volume) in &mut self.volumes {
+            volume.references.note(mounted.get(name.as_str()).copied().unwrap_or_default());
+        }
+        self.absent.references.note("");
     }
 }
 
-/// Returns the reference of the image volume, if it is mounted at the path that the unpacker reads.
-fn mounted(spec: &PodSpec, main: Option<&Container>) -> Option<String> {
-    let mut mounts = main?.volume_mounts.iter().flatten();
-    mounts.find(|mount| mount.name == BUNDLE && mount.mount_path == BUNDLE_PATH)?;
-    let mut volumes = spec.volumes.iter().flatten();
-    volumes.find(|volume| volume.name == BUNDLE)?.image.as_ref()?.reference.clone()
+/// Returns the references of the image volumes that are mounted at the paths that the unpacker
+/// reads, by the name of the volume.
+fn mounted<'s>(spec: &'s PodSpec, main: Option<&Container>) -> BTreeMap<&'s str, &'s str> {
+    let volumes = spec.volumes.iter().flatten();
+    let is_mounted = |name: &str| {
+        let mut mounts = main.into_iter().flat_map(|main| main.volume_mounts.iter().flatten());
+        mounts.any(|mount| mount.name == name && mount.mount_path == mount_path(name))
+    };
+    volumes
+        .filter(|volume| is_mounted(&volume.name))
+        .filter_map(|volume| {
+            Some((volume.name.as_str(), volume.image.as_ref()?.reference.as_deref()?))
+        })
+        .collect()
 }
 
 impl Said {
@@ -112,9 +140,9 @@ impl Said {
         }
     }
 
-    fn note_volume(&mut self, status: &ContainerStatus) {
+    fn note_volume(&mut self, status: &ContainerStatus, volume: &str) {
         let mut mounts = status.volume_mounts.iter().flatten();
-        let mount = mounts.find(|mount| mount.name == BUNDLE);
+        let mount = mounts.find(|mount| mount.name == volume);
         let image = mount.and_then(|mount| mount.volume_status.as_ref()?.image.as_ref());
         if let Some(image) = image.filter(|image| !image.image_ref.is_empty()) {
             self.reports.note(&image.image_ref);

@@ -2,6 +2,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::object::pod::BUNDLE;
 
 const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
 const TWO: &str = "sha256:2222222222222222222222222222222222222222222222222222222222222222";
@@ -111,7 +112,13 @@ fn short(comparison: &Comparison) -> String {
 fn compared(image: &str, tool: &str, resolves: bool, versions: &[Shown]) -> Comparison {
     let strategy = versions.first().map_or(Strategy::Inject, |shown| shown.strategy);
     let parse = |text: &str| ImageReference::parse(&reference(text)).unwrap();
-    let wanted = Wanted { bundle: parse(image), tool: Some(parse(tool)), strategy, resolves };
+    let wanted = Wanted {
+        bundle: parse(image),
+        tool: Some(parse(tool)),
+        strategy,
+        volume: BUNDLE.into(),
+        resolves,
+    };
     compare(&wanted, None, &[&seen(versions)])
 }
 
@@ -259,7 +266,13 @@ fn the_tool_image_is_compared_too() {
 #[test]
 fn every_pod_of_a_job_counts() {
     let image = ImageReference::parse(&reference("registry.example/one@ONE")).unwrap();
-    let wanted = Wanted { bundle: image, tool: None, strategy: Strategy::Inject, resolves: true };
+    let wanted = Wanted {
+        bundle: image,
+        tool: None,
+        strategy: Strategy::Inject,
+        volume: BUNDLE.into(),
+        resolves: true,
+    };
     let verified = seen(&[Shown { reports: Some(("a.example/b@ONE", "")), ..INJECTED }]);
     let other = seen(&[Shown { bundle: "registry.example/two@TWO", ..INJECTED }]);
     let silent = seen(&[INJECTED]);
@@ -273,8 +286,13 @@ fn every_pod_of_a_job_counts() {
 #[test]
 fn a_pod_without_the_bundle_is_another_image_where_the_job_has_it() {
     let image = ImageReference::parse("registry.example/one:1").unwrap();
-    let wanted =
-        Wanted { bundle: image, tool: None, strategy: Strategy::ImageVolume, resolves: false };
+    let wanted = Wanted {
+        bundle: image,
+        tool: None,
+        strategy: Strategy::ImageVolume,
+        volume: BUNDLE.into(),
+        resolves: false,
+    };
     let (with, without) = (seen(&[MOUNTED]), seen(&[Shown { bundle: "", ..MOUNTED }]));
     assert_eq!(short(&compare(&wanted, Some(&with), &[&without])), "replaced");
     // An API server without image volumes drops them from the Job and from the pod.

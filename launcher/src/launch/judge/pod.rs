@@ -9,6 +9,7 @@ use unlade_diagnose::{INSTALL_CONTAINER, UNPACK_CONTAINER};
 use super::Attempt;
 use super::budget::Phase;
 use crate::Strategy;
+use crate::launch::image::Wanted;
 use crate::launch::watch::Seen;
 
 /// Whether the images are on the node.
@@ -84,7 +85,7 @@ pub(super) fn written_digest(seen: &Seen, attempt: &Attempt, name: &str) -> Opti
 
 /// Finds out which images are on the node, from the state of their containers and the kubelet's
 /// events.
-pub(super) fn pulled(pod: &Pod, strategy: Strategy, events: &[Event]) -> Pulled {
+pub(super) fn pulled(pod: &Pod, wanted: &Wanted, events: &[Event]) -> Pulled {
     let spec = pod.spec.as_ref();
     let is_pulled = |image: Option<&str>| {
         image.is_some_and(|image| {
@@ -99,13 +100,11 @@ pub(super) fn pulled(pod: &Pod, strategy: Strategy, events: &[Event]) -> Pulled 
         spec.and_then(|spec| spec.containers.iter().find(|it| it.name == UNPACK_CONTAINER));
     let image = container.and_then(|container| container.image.as_deref());
     let started = has_started(pod);
-    if strategy == Strategy::ImageVolume {
-        let volumes = spec.and_then(|spec| spec.volumes.as_ref()).into_iter().flatten();
-        let mut images = volumes.filter_map(|volume| volume.image.as_ref()?.reference.as_deref());
-        return Pulled {
-            tool: started || is_pulled(image),
-            bundle: started || is_pulled(images.next()),
-        };
+    if wanted.strategy == Strategy::ImageVolume {
+        let mut volumes = spec.and_then(|spec| spec.volumes.as_ref()).into_iter().flatten();
+        let volume = volumes.find(|volume| volume.name == wanted.volume);
+        let bundle = volume.and_then(|volume| volume.image.as_ref()?.reference.as_deref());
+        return Pulled { tool: started || is_pulled(image), bundle: started || is_pulled(bundle) };
     }
     let install = install(pod).is_some_and(was_created);
     Pulled { tool: started || install, bundle: started || is_pulled(image) }

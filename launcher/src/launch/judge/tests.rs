@@ -20,6 +20,7 @@ pub(in crate::launch) fn attempt(strategy: Strategy) -> Attempt {
             bundle: ImageReference::parse(IMAGE).unwrap(),
             tool: Some(ImageReference::parse(TOOL).unwrap()),
             strategy,
+            volume: crate::object::pod::BUNDLE.into(),
             resolves: false,
         },
         config_map: "etcd".into(),

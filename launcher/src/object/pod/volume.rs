@@ -7,9 +7,9 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::Plan;
+use super::{Mount, Plan};
 
-/// The volume of the bundle image.
+/// The volume of the bundle image. In a pack, a dash and the name of the ConfigMap follow.
 pub(crate) const BUNDLE: &str = "bundle";
 /// The volume that the unpacker is copied to.
 pub(super) const INJECTED: &str = "injected";
@@ -21,12 +21,12 @@ pub(super) const ACCOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceacc
 /// The validity of the token in seconds, which is the minimum. The kubelet renews the token.
 const EXPIRATION: i64 = 600;
 
-pub(super) fn bundle(plan: &Plan<'_>) -> Volume {
+pub(super) fn bundle(plan: &Plan<'_>, mount: Mount<'_>) -> Volume {
     Volume {
-        name: BUNDLE.into(),
+        name: mount.volume,
         image: Some(ImageVolumeSource {
-            reference: Some(plan.image.to_string()),
-            pull_policy: Some(super::bundle_policy(plan).into()),
+            reference: Some(mount.image.to_string()),
+            pull_policy: Some(super::bundle_policy(plan, mount.image).into()),
         }),
         ..Volume::default()
     }

@@ -1,0 +1,398 @@
+//! The shared attempt of a pack.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use k8s_openapi::api::batch::v1::Job;
+use tokio::time::{Instant, timeout_at};
+
+use super::culprit::culprit;
+use super::{Ended, Member, Single};
+use crate::launch::Launch;
+use crate::launch::attempt::LaunchBaseline;
+use crate::launch::course::STOPPING;
+use crate::launch::course::recording::Recording;
+use crate::launch::decision::JobOwnership;
+use crate::launch::image::Wanted;
+use crate::launch::judge::condition::{is_finished, is_over};
+use crate::launch::judge::{Attempt, Budget, Conclusion, Judge, Judgement, State, Written};
+use crate::launch::watch::{Presence, Watch};
+use crate::object::Plan;
+use crate::progress::report::{Report, Wait};
+use crate::{Failure, Launcher, Step, Strategy, name};
+
+/// The longest time between two judgements.
+const LONGEST: Duration = Duration::from_hours(1);
+
+/// What became of a shared attempt.
+#[derive(Default)]
+pub(super) struct Attempted<'m> {
+    /// The launches that share another attempt, because a node fails to pull the image of another
+    /// one.
+    pub(super) again: Vec<Member<'m>>,
+    /// The launches that continue alone.
+    pub(super) left: Vec<Single<'m>>,
+    /// The name of the Job, if it may still be running.
+    pub(super) job: Option<String>,
+}
+
+/// How a launch continues after a shared attempt that did not fill its ConfigMap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Continuation {
+    /// It shares another attempt.
+    Share,
+    /// It continues alone, from what it had found before.
+    Alone,
+    /// It starts over alone, because the shared attempt may have changed its ConfigMap.
+    StartOver,
+}
+
+/// The places of the launches that have not ended.
+type Places = Mutex<BTreeSet<usize>>;
+
+/// Makes one attempt to fill the ConfigMaps of `members`: with the Job that was `found`, or with a
+/// new one.
+pub(super) async fn run<'m>(
+    launcher: &Launcher,
+    members: Vec<Member<'m>>,
+    found: Option<Job>,
+    ended: Ended<'_>,
+) -> Attempted<'m> {
+    let (continuations, job) = share(launcher, &members, found, ended).await;
+    let mut attempted = Attempted { job, ..Attempted::default() };
+    for (place, member) in members.into_iter().enumerate() {
+        match continuations.get(&place) {
+            Some(Continuation::Share) => attempted.again.push(member),
+            Some(Continuation::Alone) => attempted.left.push(member.into()),
+            Some(Continuation::StartOver) => {
+                let Member { index, launch, .. } = member;
+                attempted.left.push(Single { index, launch, opened: None });
+            }
+            None => {}
+        }
+    }
+    attempted
+}
+
+/// How the launches continue that the attempt did not finish, by their places.
+type Continuations = BTreeMap<usize, Continuation>;
+
+/// Makes the attempt. Also returns the name of the Job if it may still be running.
+async fn share(
+    launcher: &Launcher,
+    members: &[Member<'_>],
+    found: Option<Job>,
+    ended: Ended<'_>,
+) -> (Continuations, Option<String>) {
+    let uid = |member: &Member<'_>| member.opened.baseline.facts.config_map_uid.clone();
+    let plans = members.iter().map(|member| (&member.launch.plan, uid(member)));
+    let (Some(plan), Some(first)) = (Plan::pack(plans), members.first()) else {
+        return (Continuations::new(), None);
+    };
+    let places: Places = Mutex::new((0..members.len()).collect());
+    // What happens to the Job concerns every launch that waits for it.
+    let sink = |event: crate::Event| {
+        for place in &*places.lock().unwrap_or_else(PoisonError::into_inner) {
+            if let Some(member) = members.get(*place) {
+                member.launch.report.step(event.step.clone());
+            }
+        }
+    };
+    let lead = Launch {
+        launcher,
+        request: first.launch.request,
+        id: name::random(),
+        plan,
+        report: Report::start(&sink),
+        lent: Mutex::default(),
+    };
+    let facts = first.opened.baseline.facts.clone();
+    let baseline = LaunchBaseline { facts, written_by: None, left: BTreeSet::new() };
+    let (attempt, watch) = match Box::pin(lead.begin_pack(&baseline, found)).await {
+        Ok(begun) => begun,
+        // Each launch finds out for itself, and records it.
+        Err(failure) => {
+            lead.report.step(retrying(&failure));
+            return ((0..members.len()).map(|place| (place, Continuation::Alone)).collect(), None);
+        }
+    };
+    let attempts: Vec<_> = members.iter().map(|member| lead.attempt_of(&attempt, member)).collect();
+    let deadlines = launcher.options.deadlines;
+    let budget = |member: &Member<'_>| Budget::new(deadlines, member.launch.report.elapsed());
+    let mut budgets: Vec<_> = members.iter().map(budget).collect();
+    let judged = members.iter().zip(&attempts).zip(&mut budgets);
+    let open = judged.map(|((member, attempt), budget)| {
+        let judge = Judge::new(attempt, budget, member.launch.report.elapsed());
+        Open { member, attempt, judge, wait: member.launch.report.wait() }
+    });
+    let mut following = Following {
+        lead: &lead,
+        attempt: &attempt,
+        watch,
+        open: open.enumerate().collect(),
+        failed: BTreeMap::new(),
+        places: &places,
+        ended,
+    };
+    let continuations = Box::pin(following.follow()).await;
+    let job = continuations.is_empty().then(|| attempt.job.clone());
+    (continuations, job)
+}
+
+impl Launch<'_> {
+    /// Adopts the running Job of a pack, or creates one.
+    async fn begin_pack(
+        &self,
+        baseline: &LaunchBaseline,
+        found: Option<Job>,
+    ) -> Result<(Attempt, Watch), Failure> {
+        let Some(found) = found else {
+            return Box::pin(self.begin(baseline, &[], Strategy::ImageVolume)).await;
+        };
+        let wanted = self.plan.job(1, Strategy::ImageVolume, &baseline.facts);
+        let (job, ownership) = self.adopt(&found, &wanted);
+        // The creator of the Job may have been terminated before it granted access.
+        if ownership == JobOwnership::Same {
+            self.grant(&baseline.facts).await?;
+        }
+        let attempt = self.attempt_by(&job, ownership, baseline);
+        let (client, config_maps) = (&self.launcher.client, self.plan.config_maps());
+        let mut watch = Watch::start(client, self.plan.namespace(), config_maps, &attempt.job);
+        watch.add_job(&attempt.job);
+        Ok((attempt, watch))
+    }
+
+    /// Returns the shared attempt as the attempt of one launch.
+    fn attempt_of(&self, attempt: &Attempt, member: &Member<'_>) -> Attempt {
+        let plan = &member.launch.plan;
+        let facts = &member.opened.baseline.facts;
+        Attempt {
+            wanted: Wanted {
+                bundle: plan.image().clone(),
+                volume: self.plan.volume(plan.name()),
+                ..attempt.wanted.clone()
+            },
+            config_map: plan.name().to_owned(),
+            config_map_uid: facts.config_map_uid.clone().unwrap_or_default(),
+            ..attempt.clone()
+        }
+    }
+}
+
+/// A launch that follows the shared attempt.
+struct Open<'f> {
+    member: &'f Member<'f>,
+    attempt: &'f Attempt,
+    judge: Judge<'f>,
+    wait: Wait<'f>,
+}
+
+/// The shared attempt, while it runs.
+struct Following<'f> {
+    /// The launch of the Job, which has no ConfigMap of its own.
+    lead: &'f Launch<'f>,
+    attempt: &'f Attempt,
+    watch: Watch,
+    open: BTreeMap<usize, Open<'f>>,
+    /// The launches that have given up the attempt, and why.
+    failed: BTreeMap<usize, (Open<'f>, Failure)>,
+    places: &'f Places,
+    ended: Ended<'f>,
+}
+
+/// What the launches have concluded at one time.
+struct Round {
+    written: Vec<(usize, Box<Written>)>,
+    failed: Vec<(usize, Failure)>,
+    /// The place of the launch whose image a node fails to pull.
+    culprit: Option<(usize, Failure)>,
+    /// When to judge again even if nothing changes.
+    until: Instant,
+}
+
+impl Following<'_> {
+    /// Follows the attempt until no launch waits for it. Returns how the launches continue that it
+    /// did not finish.
+    async fn follow(&mut self) -> Continuations {
+        loop {
+            self.watch.forget_old_trouble();
+            let Round { written, failed, culprit, until } = self.judge();
+            self.finish(written).await;
+            if let Some((place, failure)) = culprit {
+                return self.start_again(place, &failure).await;
+            }
+            for (place, failure) in failed {
+                self.fail(place, failure);
+            }
+            if self.open.is_empty() {
+                return self.settle().await;
+            }
+            if let Ok(Err(failure)) = timeout_at(until, self.watch.changed()).await {
+                let places: Vec<_> = self.open.keys().copied().collect();
+                for place in places {
+                    self.fail(place, failure.clone());
+                }
+            }
+        }
+    }
+
+    /// Judges the attempt for each launch.
+    fn judge(&mut self) -> Round {
+        let images: Vec<_> =
+            self.open.values().map(|open| open.member.launch.plan.image().as_str()).collect();
+        let places: Vec<_> = self.open.keys().copied().collect();
+        let tool = self.lead.plan.tool_image().as_str();
+        let culprit_of = |failure: &Failure| {
+            let place = places.get(culprit(failure, &images, tool)?)?;
+            Some((*place, failure.clone()))
+        };
+        let until = Instant::now() + LONGEST;
+        let mut round = Round { written: Vec::new(), failed: Vec::new(), culprit: None, until };
+        for (&place, Open { member, judge, wait, .. }) in &mut self.open {
+            let report = &member.launch.report;
+            self.watch.show(member.launch.plan.name());
+            let Judgement { steps, state } = judge.judge(&self.watch.seen, report.elapsed());
+            for step in steps {
+                report.step(step);
+            }
+            match state {
+                State::Ended(Conclusion::Written(written)) => round.written.push((place, written)),
+                State::Ended(Conclusion::Failed(_, failure)) => {
+                    round.culprit = round.culprit.take().or_else(|| culprit_of(&failure));
+                    round.failed.push((place, failure));
+                }
+                State::Waiting(waiting) => {
+                    // Only an event reports this failure. The launch alone confirms it.
+                    if let Some(failure) = waiting.unconfirmed {
+                        round.failed.push((place, *failure));
+                        continue;
+                    }
+                    match waiting.on {
+                        Some(on) => {
+                            round.culprit = round.culprit.take().or_else(|| culprit_of(&on));
+                            wait.on(*on);
+                        }
+                        None => wait.end(),
+                    }
+                    if let Some(uid) = waiting.events_of {
+                        self.watch.add_events(&uid);
+                        self.watch.add_namespace();
+                    }
+                    round.until = round.until.min(report.at(waiting.until));
+                }
+            }
+        }
+        round
+    }
+
+    /// Ends the launches whose ConfigMaps were written.
+    async fn finish(&mut self, written: Vec<(usize, Box<Written>)>) {
+        let written = written.into_iter().filter_map(|(place, written)| {
+            let open = self.open.remove(&place)?;
+            self.lock().remove(&place);
+            Some((open, written))
+        });
+        let written: Vec<_> = written.collect();
+        join_all(written.into_iter().map(|(open, written)| self.end(open, written))).await;
+    }
+
+    async fn end(&self, open: Open<'_>, written: Box<Written>) {
+        open.wait.stop();
+        let Open { member: Member { index, launch, .. }, attempt, .. } = open;
+        let written = launch.record_verification(written, true).await;
+        launch.report.step(Step::Written);
+        (self.ended)(*index, Ok(launch.launched(*written, Some(attempt))));
+    }
+
+    fn fail(&mut self, place: usize, failure: Failure) {
+        if let Some(open) = self.open.remove(&place) {
+            self.failed.insert(place, (open, failure));
+        }
+    }
+
+    /// Ends the Job because a node fails to pull the image of the launch at this place, so that no
+    /// container has started.
+    async fn start_again(&mut self, culprit: usize, failure: &Failure) -> Continuations {
+        self.end_job().await;
+        let continues = |place: &usize| {
+            let is_culprit = *place == culprit;
+            (*place, if is_culprit { Continuation::Alone } else { Continuation::Share })
+        };
+        let mut continuations: Continuations = self.open.keys().map(continues).collect();
+        for open in mem::take(&mut self.open).into_values() {
+            open.wait.stop();
+            open.member.launch.report.step(retrying(failure));
+        }
+        let failed = mem::take(&mut self.failed).into_iter();
+        continuations.extend(failed.map(|(place, _)| (place, Continuation::StartOver)));
+        continuations
+    }
+
+    /// Finds out whether the attempt has filled ConfigMaps after all, and removes content that may
+    /// not be that of the image. The Job can no longer write by then.
+    async fn settle(&mut self) -> Continuations {
+        let mut continuations = Continuations::new();
+        if self.failed.is_empty() {
+            return continuations;
+        }
+        self.end_job().await;
+        self.wait_for_end().await;
+        for (place, (open, failure)) in mem::take(&mut self.failed) {
+            open.wait.stop();
+            let launch = open.member.launch;
+            self.watch.show(launch.plan.name());
+            let (baseline, attempt) = (&open.member.opened.baseline, Some(open.attempt));
+            // Only a launch of its own records another failure.
+            let is_recorded = failure.reason.is_of_image();
+            let recording = Recording::new(&launch.plan, baseline, attempt, failure, is_recorded);
+            let result = launch.record_failure(recording, &self.watch.seen).await;
+            self.lock().remove(&place);
+            match result {
+                Ok(written) => self.end(open, written).await,
+                Err(failure) => {
+                    launch.report.step(retrying(&failure));
+                    continuations.insert(place, Continuation::StartOver);
+                }
+            }
+        }
+        continuations
+    }
+
+    /// Ends the Job in place, unless it has ended or another launcher with other options may be
+    /// waiting for it.
+    async fn end_job(&self) {
+        let is_running = |job: &Presence<Job>| match job {
+            Presence::There(job) => !is_over(job),
+            Presence::Gone => false,
+            Presence::Unknown => true,
+        };
+        if self.attempt.ownership != JobOwnership::Other && is_running(&self.watch.seen.job) {
+            self.lead.end_job(self.attempt).await;
+        }
+    }
+
+    /// Waits until no pod of the Job is running any more.
+    async fn wait_for_end(&mut self) {
+        let end = Instant::now() + STOPPING;
+        let is_ours = self.attempt.ownership != JobOwnership::Other;
+        let is_running = |job: &Presence<Job>| match job {
+            Presence::There(job) => !is_finished(job),
+            Presence::Gone => false,
+            Presence::Unknown => true,
+        };
+        while is_ours && is_running(&self.watch.seen.job) {
+            let Ok(Ok(())) = timeout_at(end, self.watch.changed()).await else { break };
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeSet<usize>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn retrying(failure: &Failure) -> Step {
+    Step::Retrying { failure: Box::new(failure.clone()), after: Duration::ZERO }
+}
