@@ -4,6 +4,7 @@
 //
 //	peer fill DIR    a bundle directory -> the ConfigMap that the writer makes of it, as YAML
 //	peer load FILE   such a ConfigMap -> the bundle that the loader makes of it, as JSON
+//	peer measure     requests on standard input, see measure.go
 //	peer answer      requests on standard input, one JSON a line -> answers, see answer.go
 package main
 
@@ -36,10 +37,12 @@ func run(args []string) error {
 		return fill(args[1])
 	case len(args) == 2 && args[0] == "load":
 		return load(args[1])
+	case len(args) == 1 && args[0] == "measure":
+		return measure(os.Stdin, os.Stdout)
 	case len(args) == 1 && args[0] == "answer":
 		return answer(os.Stdin, os.Stdout)
 	}
-	return fmt.Errorf("usage: peer fill DIR | peer load FILE | peer answer")
+	return fmt.Errorf("usage: peer fill DIR | peer load FILE | peer measure | peer answer")
 }
 
 func fill(dir string) error {

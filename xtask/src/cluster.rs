@@ -137,11 +137,11 @@ impl ForTests {
     }
 
     /// Runs `test` on the testbed, and removes the testbed whatever the result is.
-    pub(crate) fn run(
+    pub(crate) fn run<T>(
         self,
         test: &mut Command,
-        run: impl FnOnce(&mut Command) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        run: impl FnOnce(&mut Command) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         test.env(CLUSTER, "testbed").env("UNLADE_TESTBED", &self.settings.name);
         let outcome = run(test);
         Testbed::down(&self.settings)?;

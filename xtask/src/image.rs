@@ -107,6 +107,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     Ok(())
 }
 
+/// Builds the image of the unpacker and the one that also serves catalogs, for this machine.
+/// Returns their sizes in bytes, as a node pulls them.
+pub(crate) fn sizes() -> Result<[u64; 2], Error> {
+    let revision = revision()?;
+    let shipped = dist::build()?;
+    let unpacker = unpacker(&shipped, Some(&revision));
+    let images = [unpacker.image(), opm(unpacker, &dist::build_server()?)];
+    let path = workspace::target().join("bench.oci.tar");
+    let mut sizes = [0; 2];
+    for (size, image) in sizes.iter_mut().zip(images) {
+        let written = write(&[image], &path, "bench:0")?;
+        *size = written.images.iter().map(|image| image.size).sum();
+    }
+    Ok(sizes)
+}
+
 fn unpacker(shipped: &Shipped, revision: Option<&str>) -> Unpacker {
     Unpacker {
         program: shipped.program.clone(),
@@ -152,7 +168,7 @@ fn lay_out(shipped: &[Shipped], directory: &Path) -> Result<(), Error> {
 }
 
 /// Returns the current commit, with the suffix `-dirty` if files differ from it.
-fn revision() -> Result<String, Error> {
+pub(crate) fn revision() -> Result<String, Error> {
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
         let output = capture(git.current_dir(workspace::root()).args(arguments))?;

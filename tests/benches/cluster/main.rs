@@ -1,13 +1,14 @@
 //! `cargo xtask bench cluster`: launches compared with OLM's own Job, from the first request to the
 //! loaded bundle.
 //!
-//! One run measures all four ways in turns, with the same client, images that are already on the
+//! One run measures all ways in turns, with the same client, images that are already on the
 //! node, new objects each time, and the same loader. OLM's way ends when its Job is complete,
 //! because that is what OLM waits for; it is watched, as ours is. The first bundle is measured with
 //! images that are new to the node, too.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement, which every error must end")]
 
+mod nothing;
 mod olm;
 mod ours;
 mod stage;
@@ -40,10 +41,17 @@ pub(crate) enum Way {
     InPlace,
     /// Ours.
     Ours(Strategy),
+    /// No way: a Job that does nothing.
+    Nothing,
 }
 
-const WAYS: [Way; 4] =
-    [Way::Olm, Way::InPlace, Way::Ours(Strategy::Inject), Way::Ours(Strategy::ImageVolume)];
+const WAYS: [Way; 5] = [
+    Way::Olm,
+    Way::InPlace,
+    Way::Ours(Strategy::Inject),
+    Way::Ours(Strategy::ImageVolume),
+    Way::Nothing,
+];
 
 /// What one launch took, each from its beginning.
 #[derive(Debug, Clone, Default)]
@@ -103,10 +111,13 @@ async fn measure(
                 Way::Ours(strategy) => {
                     ours::run(stage, &tools.unpacker, image, &name, *strategy).await
                 }
+                Way::Nothing => nothing::run(stage, &tools.unpacker, &name).await,
             };
             stage.clear(&name).await;
             eprintln!("{name}, {way:?}: {:.3} s", run.total.as_secs_f64());
-            names.push(run.csv_name.clone());
+            if *way != Way::Nothing {
+                names.push(run.csv_name.clone());
+            }
             if round >= WARM_UP {
                 runs.push(run);
             }

@@ -40,7 +40,8 @@ pub(crate) async fn run(stage: &Stage<'_>, olm: &Olm, image: &str, name: &str) -
     Run { phases, total, csv_name: manifest.bundle.csv_name }
 }
 
-async fn create<K>(stage: &Stage<'_>, object: Value) -> K
+/// Creates an object.
+pub(crate) async fn create<K>(stage: &Stage<'_>, object: Value) -> K
 where
     K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
         + Clone
@@ -53,7 +54,8 @@ where
     api.create(&PostParams::default(), &object).await.unwrap()
 }
 
-async fn until_complete(stage: &Stage<'_>, job: &Job) {
+/// Waits until a Job is complete.
+pub(crate) async fn until_complete(stage: &Stage<'_>, job: &Job) {
     let api: Api<Job> = Api::namespaced(stage.client.clone(), stage.namespace());
     let params = WatchParams::default().fields(&format!("metadata.name={}", job.name_any()));
     let version = job.resource_version().unwrap();

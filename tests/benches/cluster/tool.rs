@@ -38,7 +38,7 @@ impl Tools {
     /// Returns the programs for a way.
     pub(crate) fn for_way(&self, way: Way) -> Self {
         match way {
-            Way::Olm | Way::Ours(_) => self.clone(),
+            Way::Olm | Way::Ours(_) | Way::Nothing => self.clone(),
             Way::InPlace => {
                 let ours = || self.unpacker.clone();
                 Self { olm: self.olm.clone().with_images(ours(), ours()), ..self.clone() }

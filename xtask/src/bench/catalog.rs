@@ -8,10 +8,14 @@ use std::{
 
 use serde_json::{Deserializer, Value};
 
-use super::{Task, alternate, peer, release_build, table, with};
+use super::{
+    Report, directory, peer, release_build,
+    table::{self, Task},
+    with,
+};
 use crate::{
     command::{Error, capture},
-    workspace,
+    corpus::Part,
 };
 
 /// The command that prints all metas of a catalog as JSON.
@@ -23,63 +27,71 @@ const COMMANDS: [(&str, &[&str], &[&str]); 3] = [
     ("list bundles", &["catalog", "list", "bundles"], &["alpha", "list", "bundles"]),
 ];
 
-/// The largest number of copies that `opm` reads. It keeps the whole catalog in memory.
-const MAX_COPIES_FOR_OPM: usize = 10;
+/// The catalogs below `catalogs/published` of the corpus: all of one version, and one of the largest.
+const CATALOGS: [&str; 2] = ["v4.20", "v4.14/dell-csm-operator"];
+/// The numbers of copies of the first catalog, each with other package names, and whether `opm`
+/// reads them too. It keeps the whole catalog in memory.
+const COPIES: [(usize, bool); 2] = [(10, true), (100, false)];
 
-#[derive(clap::Args)]
-pub(super) struct Arguments {
-    /// Directories of file-based catalogs.
-    #[arg(required = true)]
-    catalogs: Vec<PathBuf>,
-    /// How many times each program runs.
-    #[arg(long, default_value_t = 5)]
-    runs: usize,
-    /// Also measure these numbers of copies of the first catalog, each with other package names;
-    /// above 10, without `opm`.
-    #[arg(long, value_delimiter = ',')]
-    copies: Vec<usize>,
+/// Returns the directory of the first catalog.
+pub(super) fn whole() -> Result<PathBuf, Error> {
+    let [whole, _] = catalogs()?;
+    Ok(whole)
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
+fn catalogs() -> Result<[PathBuf; 2], Error> {
+    if Part::Catalogs.exists() {
+        let folder = Part::Catalogs.corpus().join("catalogs/published");
+        return Ok(CATALOGS.map(|catalog| folder.join(catalog)));
+    }
+    Err(Error::Missing {
+        what: "the published catalogs are missing".into(),
+        hint: "run `cargo xtask corpus fetch`".into(),
+    })
+}
+
+pub(super) fn run(n_rounds: usize) -> Result<Report, Error> {
+    let catalogs = catalogs()?;
     let unlade = release_build()?;
-    let opm = peer::build().map(|peers| peers.opm);
-    let opm = opm.as_deref();
-    println!("{}", table::HEADING);
-    for catalog in &arguments.catalogs {
-        let path = catalog.display().to_string();
-        let label = catalog.file_name().map_or_else(|| path.clone(), |it| it.display().to_string());
-        compare(&path, &label, &unlade, opm, arguments.runs)?;
+    let opm = peer::build()?.opm;
+    let mut rows = table::HEADING.to_owned();
+    for catalog in &catalogs {
+        let label = catalog.file_name().unwrap_or_default().to_string_lossy();
+        rows += &compare(catalog, &label, &unlade, Some(&opm), n_rounds)?;
     }
-    let [first, ..] = arguments.catalogs.as_slice() else { return Ok(()) };
-    let folder = workspace::target().join("bench-catalog");
-    let file = Error::file(&folder);
-    for &n_copies in &arguments.copies {
-        fs::create_dir_all(&folder).map_err(file)?;
-        let megabytes = write_copies(&unlade, first, n_copies, &folder.join("catalog.json"))?;
+    let [whole, _] = &catalogs;
+    for (n_copies, is_for_opm) in COPIES {
+        let folder = directory("catalog")?;
+        let megabytes = write_copies(&unlade, whole, n_copies, &folder.join("catalog.json"))?;
         let label = format!("{n_copies} copies, {megabytes:.1} MB");
-        let opm = opm.filter(|_| n_copies <= MAX_COPIES_FOR_OPM);
-        compare(&folder.display().to_string(), &label, &unlade, opm, arguments.runs)?;
-        fs::remove_dir_all(&folder).map_err(file)?;
+        let opm = is_for_opm.then_some(opm.as_path());
+        rows += &compare(&folder, &label, &unlade, opm, n_rounds)?;
+        fs::remove_dir_all(&folder).map_err(Error::file(&folder))?;
     }
-    Ok(())
+    let text = include_str!("note/catalog.md.in").replace("{catalog}", &rows);
+    Ok(Report { goals: Vec::new(), text })
 }
 
-/// Measures all commands with the catalog in the directory `path`, and prints their rows.
+/// Measures all commands with the catalog in the directory `path`, and returns their rows.
 fn compare(
-    path: &str,
+    path: &Path,
     label: &str,
     unlade: &Path,
     opm: Option<&Path>,
-    runs: usize,
-) -> Result<(), Error> {
+    n_rounds: usize,
+) -> Result<String, Error> {
+    let mut rows = String::new();
     for (name, ours, theirs) in COMMANDS {
-        let call =
-            |program: &Path, words: &[&str]| with(program, words.iter().copied().chain([path]));
+        let call = |program: &Path, words: &[&str]| {
+            let mut command = with(program, words);
+            command.arg(path);
+            command
+        };
         let theirs = opm.map(|opm| call(opm, theirs));
-        let (ours, theirs) = alternate(&Task { name, ours: call(unlade, ours), theirs }, runs)?;
-        println!("{}", table::row(name, label, &ours, theirs.as_deref()));
+        let task = Task { name, ours: call(unlade, ours), theirs };
+        rows += &table::compare(&task, label, n_rounds)?.row;
     }
-    Ok(())
+    Ok(rows)
 }
 
 /// Writes the copies to one file, and returns its size in megabytes.

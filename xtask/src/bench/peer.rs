@@ -19,22 +19,14 @@ pub(super) struct Peers {
 
 /// Builds the programs, which takes a minute on a fresh machine and seconds afterwards. Go's cache,
 /// next to the programs of the testbed, keeps the compiled packages, including those that OLM's
-/// programs share with these. Returns `None` and prints why if no suitable Go exists.
-pub(super) fn build() -> Option<Peers> {
+/// programs share with these.
+pub(super) fn build() -> Result<Peers, Error> {
     if !command::is_on_path("go") {
-        eprintln!("SKIPPED: the Go side, because `go` is not on the PATH");
-        return None;
+        return Err(Error::Missing {
+            what: "`go` is not on the PATH".into(),
+            hint: "install the version of Go in tests/peers/go.mod".into(),
+        });
     }
-    match try_build() {
-        Ok(peers) => Some(peers),
-        Err(error) => {
-            eprintln!("SKIPPED: the Go side: {error}");
-            None
-        }
-    }
-}
-
-fn try_build() -> Result<Peers, Error> {
     let folder = workspace::target().join("peers");
     let cache = Settings::from_env()?.cache;
     let build = |package: &str, name: &str| {

@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     net::{TcpListener, TcpStream},
-    path::{Path, PathBuf},
+    path::Path,
     process::Child,
     thread,
     time::{Duration, Instant},
@@ -17,40 +17,34 @@ use unlade_oci::{
 use unlade_registry::{Options, push};
 use unlade_testbed::Settings;
 
-use super::{Task, alternate, peer, sample, table, with};
+use super::{
+    Report, directory, peer, sample,
+    table::{self, Task},
+    with,
+};
 use crate::{
     cluster,
     command::{Error, is_on_path},
-    workspace,
 };
 
 /// The time in which the registry has to accept connections.
 const START: Duration = Duration::from_secs(30);
 
-/// Measures how bundles are read from a registry on this machine, compared with
-/// `skopeo copy docker://IMAGE oci:DIRECTORY` and `opm render IMAGE`, and prints a Markdown table.
-///
-/// The registry is that of the testbed, without a testbed. Neither side keeps anything between its
-/// runs. Without Go or skopeo, the rows that need them are left out.
-#[derive(clap::Args)]
-pub(super) struct Arguments {
-    /// How many times each program runs.
-    #[arg(long, default_value_t = 10)]
-    runs: usize,
-    /// How many times all bundles are rendered.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-}
+/// The largest number of times that all bundles are rendered, which takes long.
+const ROUNDS_OF_ALL: usize = 3;
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
+/// Measures how bundles are read from a registry on this machine. The registry is that of the
+/// testbed, without a testbed. Neither side keeps anything between its runs. Without skopeo, the
+/// rows that need it have no figures of it.
+pub(super) fn run(n_rounds: usize) -> Result<Report, Error> {
     let all = sample::all()?;
     let unlade = super::release_build()?;
-    let opm = peer::build().map(|peers| peers.opm);
+    let opm = peer::build()?.opm;
     let has_skopeo = is_on_path("skopeo");
     if !has_skopeo {
         eprintln!("SKIPPED: skopeo, because it is not on the PATH");
     }
-    let folder = workspace::target().join("bench-registry");
+    let folder = directory("registry")?;
     let registry = Registry::start(&folder)?;
     let mut images = Vec::new();
     for (number, bundle) in all.iter().enumerate() {
@@ -61,10 +55,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
         command.args(["--plain-http", "--blob-cache-size=0"]).args(images);
         command
     };
-    let shell = |script: String| with(Path::new("/bin/sh"), ["-ec", &script]);
-    let render = |opm: &Path, image: &str| format!("'{}' render --use-http {image}", opm.display());
+    let shell = |script: String| with("/bin/sh", ["-ec", &script]);
+    let render = |image: &String| format!("'{}' render --use-http {image}", opm.display());
 
-    println!("{}", table::HEADING);
+    let mut rows = table::HEADING.to_owned();
     for at in sample::measured(&all) {
         let (Some(bundle), Some(image)) = (all.get(at), images.get(at)) else { continue };
         let unpack = || ours(&["unpack", "-o", "yaml"], std::slice::from_ref(image));
@@ -75,32 +69,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
         let their_copy = || copy("skopeo copy --quiet --insecure-policy --src-tls-verify=false");
         let skopeo = || has_skopeo.then(their_copy);
         let tasks = [
-            (
-                "unpack, and `opm render`",
-                unpack(),
-                opm.as_ref().map(|opm| shell(render(opm, image))),
-            ),
+            ("unpack, and `opm render`", unpack(), Some(shell(render(image)))),
             ("copy, and `skopeo copy`", our_copy, skopeo()),
             ("unpack, and `skopeo copy`", unpack(), skopeo()),
         ];
         for (name, ours, theirs) in tasks {
-            let task = Task { name, ours, theirs };
-            let (ours, theirs) = alternate(&task, arguments.runs)?;
-            println!("{}", table::row(name, &bundle.label, &ours, theirs.as_deref()));
+            rows += &table::compare(&Task { name, ours, theirs }, &bundle.label, n_rounds)?.row;
         }
     }
-    let calls = |opm: &PathBuf| {
-        let calls: Vec<_> = images.iter().map(|image| render(opm, image)).collect();
-        shell(calls.join("; "))
+    let calls: Vec<_> = images.iter().map(render).collect();
+    let task = Task {
+        name: "render in one call, and one call of `opm render` each",
+        ours: ours(&["catalog", "render"], &images),
+        // A shell script as an argument may have 128 KiB (`MAX_ARG_STRLEN`).
+        theirs: Some(shell(calls.join("; "))),
     };
-    let name = "render in one call, and one call of `opm render` each";
-    // A shell script as an argument may have 128 KiB (`MAX_ARG_STRLEN`).
-    let task =
-        Task { name, ours: ours(&["catalog", "render"], &images), theirs: opm.as_ref().map(calls) };
-    let (ours, theirs) = alternate(&task, arguments.rounds)?;
     let label = format!("all {}", images.len());
-    println!("{}", table::row(name, &label, &ours, theirs.as_deref()));
-    Ok(())
+    rows += &table::compare(&task, &label, n_rounds.min(ROUNDS_OF_ALL))?.row;
+    let text = include_str!("note/registry.md.in").replace("{registry}", &rows);
+    Ok(Report { goals: Vec::new(), text })
 }
 
 /// A registry on this machine, which ends when it is dropped.
@@ -113,10 +100,6 @@ impl Registry {
     /// Starts an empty registry with its files in `folder`.
     fn start(folder: &Path) -> Result<Self, Error> {
         let file = Error::file(folder);
-        if folder.exists() {
-            std::fs::remove_dir_all(folder).map_err(file)?;
-        }
-        std::fs::create_dir_all(folder).map_err(file)?;
         let program = unlade_testbed::registry_program(
             &Settings::from_env()?.cache,
             &mut cluster::print_line,

@@ -1,4 +1,4 @@
-//! The bundles that are measured: the largest of the corpus, its median, and our example.
+//! The bundles that are measured: the largest of the corpus, and its median.
 
 use std::{
     fs,
@@ -14,6 +14,22 @@ pub(super) struct Bundle {
     /// Its directory.
     pub(super) path: PathBuf,
     size: u64,
+}
+
+impl Bundle {
+    /// Returns its manifests with their sizes in bytes, in the order of their names.
+    pub(super) fn manifests(&self) -> Result<Vec<(PathBuf, u64)>, Error> {
+        let mut paths = entries(&self.path.join("manifests"))?;
+        paths.sort();
+        paths.into_iter().map(|path| size(&path).map(|size| (path, size))).collect()
+    }
+
+    /// Returns the size of its files in MiB.
+    pub(super) fn mebibytes(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "fewer bytes than 2^52")]
+        let size = self.size as f64;
+        size / f64::from(1 << 20)
+    }
 }
 
 /// Returns the bundles to measure, largest first.
@@ -57,15 +73,14 @@ fn in_units(size: u64) -> String {
     }
 }
 
-/// Returns the size of all files below a folder, in bytes.
+/// Returns the size of a file, or of all files below a folder, in bytes.
 fn size(path: &Path) -> Result<u64, Error> {
-    let mut sum = 0;
-    for entry in entries(path)? {
-        let file = Error::file(&entry);
-        let metadata = fs::symlink_metadata(&entry).map_err(file)?;
-        sum += if metadata.is_dir() { size(&entry)? } else { metadata.len() };
+    let metadata = fs::symlink_metadata(path).map_err(Error::file(path))?;
+    if metadata.is_dir() {
+        entries(path)?.iter().map(|entry| size(entry)).sum()
+    } else {
+        Ok(metadata.len())
     }
-    Ok(sum)
 }
 
 fn entries(path: &Path) -> Result<Vec<PathBuf>, Error> {
