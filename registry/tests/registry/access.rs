@@ -249,8 +249,8 @@ fn credential_helpers_are_asked_and_have_limits() {
         let path = std::env::var("PATH").unwrap_or_default();
         test.env("PATH", format!("{}:{path}", directory.path().display()));
         let output = test.output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text + &String::from_utf8_lossy(&output.stderr)
+        let messages = String::from_utf8_lossy(&output.stdout).into_owned();
+        messages + &String::from_utf8_lossy(&output.stderr)
     };
     let auths = format!(
         r#"[ "$1 $(cat)" = "get {host}" ] && echo '{{"Username":"user","Secret":"pass"}}'"#
@@ -317,8 +317,8 @@ fn pull_securely(address: &str, trusted: Option<&Path>) -> (bool, String) {
     test.env("NO_PROXY", "127.0.0.1");
     test.envs(trusted.map(|path| ("SSL_CERT_FILE", path)));
     let output = test.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    (output.status.success(), text + &String::from_utf8_lossy(&output.stderr))
+    let messages = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.success(), messages + &String::from_utf8_lossy(&output.stderr))
 }
 
 #[test]
@@ -388,9 +388,9 @@ fn a_proxy_is_asked_for_the_registry() {
     }
     test.env("HTTPS_PROXY", format!("http://{}", proxy.address));
     let output = test.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
     let asks = proxy.asks();
-    assert!(!output.status.success() && !asks.is_empty(), "{text}");
+    assert!(!output.status.success() && !asks.is_empty(), "{messages}");
     assert!(asks.iter().all(|ask| ask.method == "CONNECT"), "{asks:?}");
     assert_eq!(asks[0].path, "registry.example:5000");
 }

@@ -112,12 +112,8 @@ const ANSWERS: &[(u16, &str, &str, Reason, bool)] = &[
 #[test]
 fn replies_of_the_api_server_have_their_reasons() {
     for (code, state, message, reason, is_transient) in ANSWERS {
-        let status = Status {
-            code: *code,
-            reason: state,
-            message: message,
-            is_namespace_terminating: false,
-        };
+        let status =
+            Status { code: *code, reason: state, message, is_namespace_terminating: false };
         let failure = classify_request_error(RequestError::Status(status), "create Job etcd-1");
         assert_eq!(
             (failure.reason, failure.is_transient),
