@@ -68,11 +68,7 @@ pub(super) fn merge(table: &str, part: &str, goals: &[Goal], parts: &[String]) -
             return new.clone();
         }
         let begin = format!("| {name} |");
-        table
-            .lines()
-            .filter(|line| line.starts_with(&begin))
-            .map(|row| format!("{row}\n"))
-            .collect()
+        table.split_inclusive('\n').filter(|line| line.starts_with(&begin)).collect()
     });
     format!("{HEADING}{}", rows.collect::<String>())
 }

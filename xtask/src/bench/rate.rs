@@ -3,7 +3,7 @@
 use std::{
     fmt::Write as _,
     fs,
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufRead, BufReader, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
@@ -147,7 +147,10 @@ pub(super) fn write_list<'p>(
     list: &Path,
     files: impl Iterator<Item = &'p Path>,
 ) -> Result<(), Error> {
-    let text: String = files.map(|path| format!("{}\n", path.display())).collect();
+    let mut text = String::new();
+    for path in files {
+        _ = writeln!(text, "{}", path.display());
+    }
     fs::write(list, text).map_err(Error::file(list))
 }
 
@@ -160,23 +163,20 @@ fn fill(peer: &Path, bundles: &[Bundle], gzip: bool) -> Result<Vec<Option<Value>
     let failed = |source| Error::Start { program: program.clone(), source };
     let mut process = command.spawn().map_err(failed)?;
     let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
-    let requests: String = bundles
-        .iter()
-        .map(|bundle| {
-            let existing = json!({"metadata": {"name": "bench", "namespace": "bench"}});
-            let fill = json!({
-                "dir": bundle.path, "gzip": gzip, "limit": u64::MAX, "image": "",
-                "existing": existing,
-            });
-            format!("{}\n", json!({"fill": fill}))
-        })
-        .collect();
+    let mut requests = String::new();
+    for bundle in bundles {
+        let existing = json!({"metadata": {"name": "bench", "namespace": "bench"}});
+        let fill = json!({
+            "dir": bundle.path, "gzip": gzip, "limit": u64::MAX, "image": "", "existing": existing,
+        });
+        _ = writeln!(requests, "{}", json!({"fill": fill}));
+    }
     // Written beside the reader, because the pipes have limited space.
     let writer = thread::spawn(move || {
         stdin.map_or(Ok(()), |mut stdin| stdin.write_all(requests.as_bytes()))
     });
     let mut answers = Vec::new();
-    for line in stdout.map(BufReader::new).into_iter().flat_map(|stdout| stdout.lines()) {
+    for line in stdout.map(BufReader::new).into_iter().flat_map(BufRead::lines) {
         let mut answer: Value = serde_json::from_str(&line.map_err(failed)?)
             .map_err(|source| Error::Answer { program: program.clone(), source })?;
         answers.push(answer.get_mut("configMap").map(Value::take));
