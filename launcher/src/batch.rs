@@ -115,7 +115,8 @@ impl Launcher {
     ) -> impl Stream<Item = BatchUpdate> + use<> {
         let launcher = self.clone();
         progress::run_with_updates(async move |updates| {
-            launcher.run(&requests, &batch, &updates).await;
+            // Boxed because the future is large, and callers hold it in theirs.
+            Box::pin(launcher.run(&requests, &batch, &updates)).await;
         })
     }
 

@@ -34,10 +34,10 @@ fn cluster_sixteen_bundles_are_filled_by_two_jobs() {
         stage.writes();
         let outcomes = launcher.launch_all(&requests, &packs(8)).await;
         for (image, outcome) in images.iter().zip(&outcomes) {
-            let LaunchOutcome::Launched(launched) = outcome else { panic!("{outcome:?}") };
-            assert!(is_pack(launched.job.as_ref()), "{:?}", launched.job);
-            assert_eq!(launched.image.digest.as_ref(), Some(&image.digest));
-            let source = launched.image.digest_source;
+            let LaunchOutcome::Launched(filled) = outcome else { panic!("{outcome:?}") };
+            assert!(is_pack(filled.job.as_ref()), "{:?}", filled.job);
+            assert_eq!(filled.image.digest.as_ref(), Some(&image.digest));
+            let source = filled.image.digest_source;
             assert!(matches!(
                 source,
                 Some(DigestSource::PodReference | DigestSource::VolumeStatus)
@@ -72,9 +72,9 @@ fn cluster_a_missing_image_and_a_broken_bundle_of_a_pack_fail_alone() {
         let outcomes = launcher.launch_all(&requests, &packs(8)).await;
         let [first, absent, bad, last] = &outcomes[..] else { panic!("{outcomes:?}") };
         for outcome in [first, last] {
-            let LaunchOutcome::Launched(launched) = outcome else { panic!("{outcome:?}") };
-            assert!(is_pack(launched.job.as_ref()), "{:?}", launched.job);
-            let loaded = launched.load(&unlade_loader::Options::default()).unwrap();
+            let LaunchOutcome::Launched(filled) = outcome else { panic!("{outcome:?}") };
+            assert!(is_pack(filled.job.as_ref()), "{:?}", filled.job);
+            let loaded = filled.load(&unlade_loader::Options::default()).unwrap();
             assert_eq!(loaded.bundle.csv_name, "hello-operator.v0.2.0");
         }
         for (outcome, reason) in [(absent, Reason::ImageNotFound), (bad, Reason::BadBundle)] {
