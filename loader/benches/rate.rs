@@ -29,8 +29,8 @@ fn main() -> Result<(), Error> {
     for line in io::stdin().lines() {
         let line = line?;
         let mut words = line.splitn(3, ' ');
-        let mut word = || words.next().ok_or_else(|| format!("not a request: {line:?}"));
-        let (work, times, list) = (word()?, word()?.parse()?, word()?);
+        let mut next = || words.next().ok_or_else(|| format!("not a request: {line:?}"));
+        let (work, times, list) = (next()?, next()?.parse()?, next()?);
         let (seconds, n_bytes) = measure(work, times, &read(list)?)?;
         println!("{seconds} {n_bytes}");
         io::stdout().flush()?;
