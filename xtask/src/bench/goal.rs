@@ -68,7 +68,8 @@ pub(super) fn merge(table: &str, part: &str, goals: &[Goal], parts: &[String]) -
             return new.clone();
         }
         let begin = format!("| {name} |");
-        table.split_inclusive('\n').filter(|line| line.starts_with(&begin)).collect()
+        let rows = table.lines().filter(|line| line.starts_with(&begin));
+        rows.map(|row| format!("{row}\n")).collect()
     });
     format!("{HEADING}{}", rows.collect::<String>())
 }
@@ -116,8 +117,10 @@ mod tests {
     fn only_the_rows_of_the_part_are_replaced_and_the_order_is_kept() {
         let parts = ["a", "b", "c"].map(str::to_owned);
         let table = merge("", "c", &[goal(3.0, Bound::None)], &parts);
-        let table = merge(&table, "a", &[goal(1.0, Bound::None)], &parts);
-        let table = merge(&table, "a", &[goal(2.0, Bound::None)], &parts);
+        // The section of a page does not end with a line break.
+        let table = merge(table.trim_end(), "a", &[goal(1.0, Bound::None)], &parts);
+        let table = merge(table.trim_end(), "a", &[goal(2.0, Bound::None)], &parts);
+        let table = merge(table.trim_end(), "b", &[], &parts);
         let rows: Vec<_> = table.lines().skip(2).collect();
         assert_eq!(rows, ["| a | load | 2.00 | - | - |", "| c | load | 3.00 | - | - |"]);
     }

@@ -235,7 +235,7 @@ fn manifest(number: usize, size: usize) -> String {
             text,
             "    field{field}:\n      description: Sets how many of the replicas of group {} are \
              kept for {} seconds.\n      type: string\n",
-            field % 7 * number,
+            field % 7 * (number + 1),
             field * 31 % 1009
         );
         field += 1;
