@@ -5,6 +5,7 @@
 mod unpack;
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use unlade_oci::Platform;
@@ -15,6 +16,8 @@ use crate::cluster::{Cluster, Namespace};
 
 pub use unpack::Unpack;
 
+/// The time after which a definition of a kind must be established.
+const PATIENCE: Duration = Duration::from_mins(5);
 /// The user of OLM's images.
 const USER: &str = "1001";
 /// The PATH of their base image, because the unpack Job calls `opm` without a path.
@@ -83,7 +86,7 @@ impl Olm {
     ///
     /// # Panics
     ///
-    /// Panics if the API server refuses, or takes longer than a minute.
+    /// Panics if the API server refuses, or takes longer than five minutes.
     pub fn define_kinds(
         &self,
         cluster: &Cluster,
@@ -104,7 +107,12 @@ impl Olm {
         }
         let list = json!({"apiVersion": "v1", "kind": "List", "items": crds});
         kubectl.apply(&list).unwrap_or_else(|error| panic!("{error}"));
-        run(&["wait", "--for=condition=Established", "--timeout=300s", "crd"], &names);
+        let wait = [&["wait", "--for=condition=Established", "--timeout=300s", "crd"], &names[..]];
+        // kubectl fails at once while a definition has no conditions.
+        let end = Instant::now() + PATIENCE;
+        while let Err(error) = kubectl.run(wait.concat()) {
+            assert!(Instant::now() < end, "{error}");
+        }
     }
 
     fn crds(&self, kubectl: &Kubectl) -> Vec<Value> {

@@ -32,13 +32,13 @@ pub(crate) fn serve(stage: &Stage, namespace: &Namespace<'_>, packages: &[String
     namespace.apply(&source);
     let is_new = |pod: &Value| is(pod, "Ready") && Some(ip(pod)) != before;
     let pod = wait(namespace, catalog::NAME, is_new);
-    connect(stage, namespace, catalog::NAME, &pod);
+    connect(namespace, catalog::NAME, &pod);
 }
 
 /// Waits until the catalog-operator is connected to the pod of a catalog.
-fn connect(stage: &Stage, namespace: &Namespace<'_>, name: &str, pod: &Value) {
+fn connect(namespace: &Namespace<'_>, name: &str, pod: &Value) {
     let service = format!("{name}.{}.svc", namespace.name());
-    stage.resolve(&service, &ip(pod));
+    Stage::resolve(&service, &ip(pod));
     catalog::wait_until_connected(namespace, name, &format!("{service}:50051"));
 }
 
@@ -143,7 +143,7 @@ fn cluster_olm_serves_every_cache_with_our_image_under_pod_security_restricted()
         let pod_name = pod["metadata"]["name"].as_str().unwrap();
         let log = namespace.kubectl(["logs", pod_name, "--container=registry-server"]).unwrap();
         assert!(log.contains(expected), "{name}: {log}");
-        connect(&stage, &namespace, name, &pod);
+        connect(&namespace, name, &pod);
     }
 }
 

@@ -60,7 +60,7 @@ impl Stage {
     }
 
     /// Resolves the name of a Service to the address of a pod, for the catalog-operator.
-    pub(crate) fn resolve(&self, service: &str, address: &str) {
+    pub(crate) fn resolve(service: &str, address: &str) {
         shared().operators.as_ref().unwrap().hosts.set(service, address);
     }
 

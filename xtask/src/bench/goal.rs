@@ -69,7 +69,7 @@ pub(super) fn merge(table: &str, part: &str, goals: &[Goal], parts: &[String]) -
         }
         let begin = format!("| {name} |");
         let rows = table.lines().filter(|line| line.starts_with(&begin));
-        rows.map(|row| format!("{row}\n")).collect()
+        rows.flat_map(|row| [row, "\n"]).collect()
     });
     format!("{HEADING}{}", rows.collect::<String>())
 }

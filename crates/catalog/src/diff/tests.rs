@@ -46,6 +46,15 @@ fn snapshot(text: &str) -> Snapshot {
     snapshot.into_inner().unwrap()
 }
 
+#[test]
+fn only_one_entry_without_a_name_is_kept() {
+    let channel = "schema: olm.channel\npackage: tea\nname: stable\nentries:";
+    let snapshot = snapshot(&format!("{channel} [{{}}, {{name: tea.v1}}, {{}}, 0]\n"));
+    let channel = &snapshot.packages["tea"].channels["stable"];
+    let names: Vec<_> = channel.value.entries.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["", "tea.v1"]);
+}
+
 /// Returns the changes as `channel/bundle: sign change`.
 fn changes(old: &str, new: &str) -> Vec<String> {
     let line = |change: &Change| {

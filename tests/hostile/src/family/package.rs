@@ -15,7 +15,6 @@ const fn family(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
 
 pub(super) const FAMILIES: &[Family] = &[
     family("minimal-metas", |n| repeat("{\"schema\":\"a\"}\n", n).into()),
-    family("nameless-entries", |n| single("tea", "c", &format!("{}{{}}", repeat("{},", n))).into()),
     family("valid-chain", |n| channel(n / 220, |n| replaces(n, ""), "")),
     family("head-skips-all", |n| {
         let count = n / 200;
