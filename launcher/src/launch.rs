@@ -7,7 +7,7 @@
 //! decides what follows ([`decision`]). The requests that this needs are in [`confirm`] and
 //! [`answer`].
 //!
-//! Several launches can share an attempt before their own ones ([`pack`]).
+//! Several launches can share an attempt before their own ones ([`mod@pack`]).
 
 mod access;
 mod answer;
