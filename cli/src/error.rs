@@ -49,7 +49,7 @@ pub(crate) enum Error {
         #[source]
         source: unlade_registry::Error,
     },
-    /// The credentials for a registry were not read, or nodes cannot use it.
+    /// The credentials for a registry were not read, or nodes cannot use them.
     #[error("failed to use the credentials for {registry}")]
     Credentials {
         registry: String,

@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 /// The credentials with which the nodes pull the images of one launch.
 ///
-/// The launch stores it in a Secret, and deletes the Secret when the attempt has ended. The Job
+/// The launch stores them in a Secret, and deletes the Secret when the attempt has ended. The Job
 /// owns the Secret, so that the Secret is deleted with the Job if the launch is terminated. `Debug`
 /// does not show the credentials.
 #[derive(Clone)]
@@ -14,7 +14,7 @@ pub struct Login(SecretString);
 
 impl Login {
     /// Creates credentials from the JSON of Docker's `config.json`. Anyone who can read Secrets in
-    /// the namespace can read it, so it should have only the entry that the images need.
+    /// the namespace can read the JSON, so it should have only the entry that the images need.
     pub fn new(docker_config: impl Into<SecretString>) -> Self {
         Self(docker_config.into())
     }

@@ -67,7 +67,7 @@ pub use tls::Tls;
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Whether to use HTTP without TLS and without a proxy, for a registry on this machine.
-    /// Credentials is then sent unencrypted.
+    /// Credentials are then sent unencrypted.
     pub plain_http: bool,
     /// Which certificates are accepted and presented.
     pub tls: Tls,

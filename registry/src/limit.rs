@@ -15,8 +15,8 @@ pub const REDIRECTS: usize = 5;
 /// The maximum number of files in a directory with rules for registries, or with the certificates
 /// for one.
 pub const FILES: usize = 1_000;
-/// The maximum size of a file with credentials, certificates or rules, and of the output of a credential
-/// helper, in bytes.
+/// The maximum size of a file with credentials, certificates or rules, and of the output of a
+/// credential helper, in bytes.
 pub const FILE: u64 = 1 << 20;
 
 /// The limits of a client. Each has a default and can be changed.

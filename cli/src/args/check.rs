@@ -20,8 +20,8 @@ pub(crate) struct Check {
     /// Also check which images of unlade can replace those of OLM's catalog-operator
     ///
     /// Reports the CatalogSources in all namespaces that set `grpcPodConfig.extractContent`: OLM
-    /// serves these with `opm serve` from the image of `--opmImage`. Only the image `unlade-opm`
-    /// contains that command.
+    /// serves these with `opm serve` from the image of `--opmImage`. Of the images of unlade, only
+    /// `unlade-opm` contains that command.
     #[arg(long)]
     pub(crate) olm: bool,
 

@@ -14,7 +14,8 @@ pub(crate) fn lines(failure: &Failure) -> Vec<String> {
     let code = exit_code.map(|code| format!("exit code {code}"));
     let state = [state.clone(), code].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let mut lines = Vec::new();
-    // The message often quotes the evidence. A state is still shown after the place that it is of.
+    // The message often quotes the evidence. If the place is known, the state is shown anyway,
+    // because the line says which object or container has it.
     let is_quoted = || failure.message.to_lowercase().contains(&state.to_lowercase());
     match (place.is_empty(), state.is_empty()) {
         (true, _) if is_quoted() => {}

@@ -148,6 +148,7 @@ fn a_check_reports_where_an_image_is_read_from_and_shows_no_password() {
     let json = check("registry.example/tea:v1", &["-o", "json"]).success();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["success"], true);
+    assert!(json["endpoints"][0].get("credentials").is_some(), "{json}");
     assert_eq!(
         (&json["endpoints"][0]["isMirror"], &json["endpoints"][1]["digest"]),
         (&true.into(), &root.into())

@@ -52,7 +52,7 @@ pub(super) const RULES: &[Rule] = &[
 /// What the message of a webhook's rejection contains (apiserver `ToStatusErr`).
 const DENIED: [&str; 2] = ["admission webhook \"", "images rejected by webhook backend"];
 
-/// Classifies the message `message` about the admission of `object`, if it matches a rule.
+/// Classifies `message`, which is about the admission of `object`, if it matches a rule.
 pub(super) fn classify(message: &str, object: &str) -> Option<Failure> {
     // A webhook chooses its message freely, so the message may contain the phrases of a rule.
     if DENIED.iter().any(|phrase| message.contains(phrase)) {

@@ -145,8 +145,8 @@ pub(super) const RULES: &[Rule] = &[
     ),
 ];
 
-/// Classifies the message `message` about a failed pull of `image`, if it matches a rule. `state`
-/// is the reason in the container's state.
+/// Classifies `message`, which is about a failed pull of `image`, if it matches a rule. `state` is
+/// the reason in the container's state.
 pub(super) fn classify(state: &str, message: &str, image: &str) -> Option<Failure> {
     let normalized = normalize(&format!("{state}: {message}"), image);
     let rule = rule::find_first(RULES, &normalized)?;

@@ -49,8 +49,7 @@ fn change(namespaces: &[&Namespace<'_>], expression: &str) {
         first.apply_cluster_wide(&object);
     }
     // The policy takes effect after a moment. Then the API server refuses pods that the patch does
-    // not
-    // fit.
+    // not fit.
     let probe = ["run", "probe", "--image=probe", "--labels=olm.managed=true", "--dry-run=server"];
     let end = Instant::now() + PATIENCE;
     while namespaces.iter().any(|namespace| namespace.kubectl(probe).is_ok()) {

@@ -301,7 +301,7 @@ fn a_request_that_the_deadline_cuts_short_does_not_hide_the_failure_before_it() 
     }
 }
 
-/// A server that is starting responses 503, and then denies access until it has read its Roles.
+/// A server that is starting responds with 503, and then denies access until it has read its Roles.
 #[test]
 fn the_wait_after_a_denial_restarts_after_another_response() {
     let mut responses = vec![status(403, "no")];

@@ -36,8 +36,7 @@ pub(super) const FAMILIES: &[Family] = &[
         (0..depth).fold(String::new(), |text, level| text + &" ".repeat(level) + "a:\n").into()
     })
     // All are nested deeper than the composer of the block style reads, and deeper than any text
-    // that is
-    // written again.
+    // that is written again.
     .from(16 << 10),
     family("question-marks", |n| repeat("? ", n).into()).from(FROM_DEEP),
     family("colons", |n| object(&format!("a: {{{}}}", repeat("a:,", n)))),
