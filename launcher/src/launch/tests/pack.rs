@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use http::Method;
 use kube::ResourceExt;
-use unlade_api_server::{Recorded, State, bundles};
+use unlade_api_server::{Disturbance, Recorded, State, bundles};
 use unlade_config_map::mark;
 
 use super::*;
@@ -23,7 +23,37 @@ async fn launch_packs(server: &Server, requests: &[Request], size: usize) -> Vec
     let launcher = Launcher::new(server.client(), options());
     let pack = NonZeroUsize::new(size).unwrap();
     let batch = Batch { pack, keep_going: true, ..Batch::default() };
-    launcher.launch_all(requests, &batch).await
+    tokio::select! {
+        outcomes = launcher.launch_all(requests, &batch) => outcomes,
+        () = end_jobs(server) => unreachable!(),
+    }
+}
+
+/// Ends each Job a moment after a launcher has ended it in place, as the Job controller does.
+async fn end_jobs(server: &Server) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for mut job in server.objects("jobs", "") {
+            if job["spec"]["activeDeadlineSeconds"] == 1 && job["status"].is_null() {
+                job["status"]["conditions"] = json!([{"type": "Failed", "status": "True"}]);
+                server.put("jobs", job);
+            }
+        }
+    }
+}
+
+/// Asserts that all Jobs but this one have ended.
+fn assert_others_have_ended(server: &State, job: &Value) {
+    for other in server.objects("jobs", "") {
+        let is_this = other["metadata"]["name"] == job["metadata"]["name"];
+        assert!(is_this || !other["status"]["conditions"].is_null(), "{job} beside {other}");
+    }
+}
+
+/// Returns the name of the ConfigMap of a request.
+fn config_map_of(request: &Request) -> String {
+    let image = unlade_name::ImageReference::parse(&request.image).unwrap();
+    crate::name::derived(&image, unlade_config_map::Encoding::Auto)
 }
 
 /// Returns the Jobs of the outcomes, or the reasons of the failures.
@@ -178,7 +208,10 @@ fn miss(server: &mut State, job: &Value, missing: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_image_fails_alone_and_the_others_start_again() {
-    let server = Server::new(|server, job| miss(server, job, "b2@"));
+    let server = Server::new(|server, job| {
+        assert_others_have_ended(server, job);
+        miss(server, job, "b2@");
+    });
     let start = tokio::time::Instant::now();
     let jobs = jobs(&launch_packs(&server, &requests(5), 8).await);
     assert_eq!(jobs[2], Err(Reason::ImageNotFound));
@@ -220,76 +253,209 @@ async fn a_config_map_that_someone_else_fills_is_filled_alone() {
     assert!(is_pack(&jobs[1]) && is_pack(&jobs[2]), "{jobs:?}");
 }
 
+/// Runs a pod in which another image takes the place of the image `b0`.
+fn replace(server: &mut State, job: &Value) {
+    let mut replaced = pod(job, "Running", &json!({"running": {}}));
+    for volume in replaced["spec"]["volumes"].as_array_mut().unwrap() {
+        let reference = &mut volume["image"]["reference"];
+        if reference.as_str().is_some_and(|reference| reference.contains("b0@")) {
+            *reference = json!(format!("registry.example/other@{}", DIGEST.replace('1', "2")));
+        }
+    }
+    server.put("pods", replaced);
+}
+
 #[tokio::test(start_paused = true)]
 async fn content_of_a_replaced_image_is_removed_and_the_others_stay() {
     let server = Server::new(|server, job| {
         server.fill(job);
-        let mut replaced = pod(job, "Running", &json!({"running": {}}));
-        for volume in replaced["spec"]["volumes"].as_array_mut().unwrap() {
-            let reference = &mut volume["image"]["reference"];
-            if reference.as_str().is_some_and(|reference| reference.contains("b0@")) {
-                *reference = json!(format!("registry.example/other@{}", DIGEST.replace('1', "2")));
-            }
-        }
-        server.put("pods", replaced);
+        replace(server, job);
     });
-    // The Job ends when its deadline is set.
-    let ending = server.clone();
-    let ends = async {
-        loop {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            for suffix in ["-1", "-2"] {
-                for job in ending.objects("jobs", suffix) {
-                    if job["spec"]["activeDeadlineSeconds"] == 1 && job["status"].is_null() {
-                        let mut ended = job;
-                        ended["status"]["conditions"] =
-                            json!([{"type": "Failed", "status": "True"}]);
-                        ending.put("jobs", ended);
-                    }
-                }
-            }
-        }
-    };
     let requests = requests(3);
-    let outcomes = tokio::select! {
-        outcomes = launch_packs(&server, &requests, 8) => outcomes,
-        () = ends => unreachable!(),
-    };
+    let outcomes = launch_packs(&server, &requests, 8).await;
     let jobs = jobs(&outcomes);
     assert_eq!(jobs[0], Err(Reason::ImageReplaced));
     assert!(is_pack(&jobs[1]) && is_pack(&jobs[2]), "{jobs:?}");
-    let launcher_name = |at: usize| {
-        let image = unlade_name::ImageReference::parse(&requests[at].image).unwrap();
-        crate::name::derived(&image, unlade_config_map::Encoding::Auto)
-    };
-    let config_map = server.object("configmaps", &launcher_name(0));
+    let config_map = server.object("configmaps", &config_map_of(&requests[0]));
     assert_eq!(config_map.get("data"), None, "{config_map}");
-    assert!(server.object("configmaps", &launcher_name(1)).get("data").is_some());
+    assert!(server.object("configmaps", &config_map_of(&requests[1])).get("data").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replaced_image_ends_the_pack_at_once() {
+    let server = Server::new(|server, job| {
+        assert_others_have_ended(server, job);
+        if job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
+            replace(server, job);
+        } else {
+            succeed(server, job);
+        }
+    });
+    let start = tokio::time::Instant::now();
+    let jobs = jobs(&launch_packs(&server, &requests(3), 8).await);
+    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_launch_starts_alone_while_a_pack_runs_that_could_not_be_ended() {
+    let server = Server::new(|server, job| {
+        assert_others_have_ended(server, job);
+        if job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
+            replace(server, job);
+        } else {
+            succeed(server, job);
+        }
+    });
+    let ending = server.clone();
+    let later = async {
+        tokio::time::sleep(Duration::from_secs(300)).await;
+        let mut job = ending.object("jobs", "-1");
+        assert_ne!(job["spec"]["activeDeadlineSeconds"], 1);
+        job["status"]["conditions"] = json!([{"type": "Failed", "status": "True"}]);
+        ending.put("jobs", job);
+    };
+    let denied = server.clone().without(&["patches of jobs"]);
+    let requests = requests(3);
+    let (outcomes, ()) = tokio::join!(launch_packs(&denied, &requests, 8), later);
+    let jobs = jobs(&outcomes);
+    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_of_an_unknown_image_is_removed_whatever_the_pack_failed_of() {
+    let server = Server::new(|server, job| {
+        if !job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
+            for config_map in server.objects("configmaps", &bundles(job)[0].0) {
+                assert!(config_map.get("data").is_none_or(Value::is_null), "{config_map}");
+            }
+            return succeed(server, job);
+        }
+        // Nobody has seen the pod.
+        server.fill_unseen(job);
+        end(server, job, "Failed");
+    });
+    let jobs = jobs(&launch_packs(&server, &requests(2), 8).await);
+    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_config_map_is_not_created_again() {
+    let server = Server::new(|server, job| {
+        let (first, _) = bundles(job).into_iter().next().unwrap();
+        let mut other = server.object("configmaps", &first);
+        other["metadata"]["uid"] = json!("theirs");
+        server.put("configmaps", other);
+        server.fill_some(job, |image| !image.contains("b0@"));
+        server.put("pods", pod(job, "Succeeded", &json!({"terminated": {"exitCode": 0}})));
+        end(server, job, "Failed");
+    });
+    let jobs = jobs(&launch_packs(&server, &requests(3), 8).await);
+    assert_eq!(jobs[0], Err(Reason::ConfigMapDeleted));
+    assert!(is_pack(&jobs[1]) && is_pack(&jobs[2]), "{jobs:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seal_that_cannot_be_recorded_delays_a_pack_by_seconds_only() {
+    let mut n_roles = 0;
+    let server = Server::new(succeed).disturbed(move |request| {
+        let is_role = request.method == Method::POST && request.path.contains("/roles");
+        n_roles += usize::from(is_role);
+        (is_role && n_roles > 1)
+            .then(|| Disturbance::answer(503, "ServiceUnavailable", "not ready"))
+    });
+    let start = tokio::time::Instant::now();
+    let jobs = jobs(&launch_packs(&server, &requests(3), 8).await);
+    assert!(jobs.iter().all(is_pack), "{jobs:?}");
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn bundles_with_given_names_are_not_packed() {
+    let server = Server::new(succeed);
+    let named = |(at, request)| Request { name: Name::Given(format!("given-{at}")), ..request };
+    let requests: Vec<_> = requests(2).into_iter().enumerate().map(named).collect();
+    let jobs = jobs(&launch_packs(&server, &requests, 8).await);
+    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_job_of_a_pack_has_only_one_pod_even_after_a_disruption() {
+    for (n, actions) in [(1, &["Ignore", "FailJob"][..]), (2, &["FailJob"])] {
+        let server = Server::new(succeed);
+        launch_packs(&server, &requests(n), 8).await;
+        let spec = &server.object("jobs", "-1")["spec"];
+        let rules = spec["podFailurePolicy"]["rules"].as_array().unwrap();
+        let found: Vec<_> = rules.iter().map(|rule| rule["action"].as_str().unwrap()).collect();
+        assert_eq!(found, actions);
+        assert_eq!(spec["backoffLimit"], if n == 1 { 3 } else { 0 });
+    }
+}
+
+/// Launches four bundles, but no pod comes. Then launches `requests`, and fills the running pack.
+async fn rerun(server: &Server, requests: &[Request]) -> Vec<Result<String, Reason>> {
+    let all = self::requests(4);
+    let interrupted = tokio::time::timeout(Duration::from_secs(5), launch_packs(server, &all, 8));
+    assert!(interrupted.await.is_err());
+    let job = server.object("jobs", "-1");
+    let later = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        server.put("pods", pod(&job, "Running", &json!({"running": {}})));
+        server.fill(job["metadata"]["name"].as_str().unwrap());
+        let mut ended = job.clone();
+        ended["status"]["conditions"] = json!([{"type": "Complete", "status": "True"}]);
+        server.put("jobs", ended);
+    };
+    jobs(&tokio::join!(launch_packs(server, requests, 8), later).0)
+}
+
+/// Returns a server on which only the first Job has no pod.
+fn first_waits() -> Server {
+    Server::new(|server, job| {
+        if server.count("jobs") > 1 {
+            assert_others_have_ended(server, job);
+            succeed(server, job);
+        }
+    })
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_interrupted_batch_waits_for_the_running_pack() {
-    let server = Server::new(|_, _| {});
-    let requests = requests(4);
-    let interrupted =
-        tokio::time::timeout(Duration::from_secs(5), launch_packs(&server, &requests, 8));
-    assert!(interrupted.await.is_err());
-    assert_eq!(server.count("jobs"), 1);
-    let filling = server.clone();
-    let later = async {
-        tokio::time::sleep(Duration::from_secs(5)).await;
-        let job = filling.object("jobs", "-1");
-        filling.put("pods", pod(&job, "Running", &json!({"running": {}})));
-        filling.fill("pack-");
-    };
-    // One image is new, so the new batch would create another pack.
-    let mut more = requests.clone();
-    more.extend([4, 5].map(|at| Request::new(format!("registry.example/more{at}:1"), "default")));
-    let more_server = server.clone();
-    let (outcomes, ()) = tokio::join!(launch_packs(&more_server, &requests, 8), later);
-    let jobs = jobs(&outcomes);
+    // Two more bundles, which get another pack after the running one.
+    let server = first_waits();
+    let jobs = rerun(&server, &requests(6)).await;
+    assert!(jobs.iter().all(is_pack), "{jobs:?}");
+    assert!(jobs[..4].iter().all(|job| *job == jobs[0]), "{jobs:?}");
+    assert!(jobs[4] == jobs[5] && jobs[4] != jobs[0], "{jobs:?}");
+    assert_eq!(server.count("jobs"), 2, "the running Job was adopted");
+
+    let server = first_waits();
+    let jobs = rerun(&server, &requests(2)).await;
     assert!(jobs.iter().all(is_pack), "{jobs:?}");
     assert_eq!(server.count("jobs"), 1, "the running Job was adopted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pack_with_other_bundles_is_one_with_the_same_options() {
+    let server = Server::new(|_, _| {});
+    let all = requests(4);
+    let interrupted = tokio::time::timeout(Duration::from_secs(5), launch_packs(&server, &all, 8));
+    assert!(interrupted.await.is_err());
+    for (options, expected) in
+        [(options(), false), (Options::new("registry.example/unlade-unpacker:0.2.0"), true)]
+    {
+        let launcher = Launcher::new(server.client(), options);
+        let batch = Batch { pack: NonZeroUsize::new(8).unwrap(), ..Batch::default() };
+        let updates = launcher.launch_each(requests(3), batch);
+        let adopted = updates.filter_map(async |update| match update {
+            crate::BatchUpdate::Event { event, .. } => match event.step {
+                Step::Adopted { differs, .. } => Some(differs),
+                _ => None,
+            },
+            crate::BatchUpdate::Ended { .. } => None,
+        });
+        assert_eq!(std::pin::pin!(adopted).next().await, Some(expected));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -301,8 +467,15 @@ async fn cancelling_a_bundle_of_a_pack_deletes_its_job() {
     assert!(interrupted.await.is_err());
     let (name, _) = bundles(&server.object("jobs", "-1")).into_iter().next().unwrap();
     let launcher = Launcher::new(server.client(), options());
+    let n_before = server.requests().len();
     assert_eq!(launcher.cancel("default", &name).await.unwrap().len(), 1);
     assert_eq!(server.count("jobs"), 0);
+    let requests = server.requests().split_off(n_before);
+    let lists: Vec<_> = requests.iter().filter(|it| it.path.contains("/jobs?")).collect();
+    let is_selective = |it: &&Recorded| {
+        ["bundle-unpack-ref", "unlade.dev%2Fpack"].iter().any(|label| it.path.contains(label))
+    };
+    assert!(!lists.is_empty() && lists.iter().all(is_selective), "{lists:?}");
 }
 
 #[tokio::test(start_paused = true)]
