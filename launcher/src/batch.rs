@@ -29,10 +29,10 @@ pub struct Batch {
     pub keep_going: bool,
     /// The maximum number of bundles that one Job unpacks, which is limited to [`MAX_PACK`].
     ///
-    /// Bundles share a Job if they have the same namespace and encoding, no credentials and no given
-    /// name, and if the cluster supports image volumes. A bundle that the Job did not fill is
-    /// launched alone afterwards, so its outcome is the same as without packs. These launches run one
-    /// after another. The account of the Job may fill all ConfigMaps of its pack.
+    /// Bundles share a Job if they have the same namespace and encoding, no credentials and no
+    /// given name, and if the cluster supports image volumes. A bundle that the Job did not fill is
+    /// launched alone afterwards, so its outcome is the same as without packs. These launches run
+    /// one after another. The account of the Job may fill all ConfigMaps of its pack.
     pub pack: NonZeroUsize,
 }
 
@@ -223,8 +223,8 @@ impl Launcher {
     }
 
     /// Checks whether a request can share a Job, as far as the request and the options decide that.
-    /// Credentials are for the pod of one Job only. A given name may be used for several images, and
-    /// the Job of a pack does not tell which.
+    /// Credentials are for the pod of one Job only. A given name may be used for several images,
+    /// and the Job of a pack does not tell which.
     fn is_packable(&self, request: &Request) -> bool {
         let is_digest = || ImageReference::parse(&request.image).is_ok_and(|it| it.is_digest());
         let is_mounted = match self.options.strategy {

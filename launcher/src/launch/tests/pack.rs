@@ -1,5 +1,8 @@
 //! Launches that share a Job.
 
+mod ending;
+mod rerun;
+
 use std::num::NonZeroUsize;
 
 use http::Method;
@@ -9,7 +12,7 @@ use unlade_config_map::mark;
 
 use super::*;
 use crate::batch::MAX_PACK;
-use crate::{Batch, LaunchOutcome};
+use crate::{Batch, BatchUpdate, LaunchOutcome};
 
 const DIGEST: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
 
@@ -175,6 +178,25 @@ async fn a_broken_bundle_fails_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_launch_that_continues_alone_does_not_blame_its_own_bundle() {
+    let server = Server::new(|server, job| succeed_except(server, job, "b1@"));
+    let launcher = Launcher::new(server.client(), options());
+    let batch = Batch { pack: NonZeroUsize::new(8).unwrap(), ..Batch::default() };
+    let updates = launcher.launch_each(requests(2), batch);
+    let retrying = updates.filter_map(async |update| match update {
+        BatchUpdate::Event { event, .. } => match event.step {
+            Step::Retrying { failure, .. } => Some(*failure),
+            _ => None,
+        },
+        BatchUpdate::Ended { .. } => None,
+    });
+    let retrying: Vec<_> = retrying.collect().await;
+    let [failure] = retrying.as_slice() else { panic!("{retrying:?}") };
+    assert!(failure.message.starts_with("the shared Job pack-"), "{failure:?}");
+    assert!(failure.evidence.message.is_some(), "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_crash_affects_no_bundle_of_the_pack_but_its_own() {
     // The unpacker is killed at the second bundle, whatever Job it is in.
     let server = Server::new(|server, job| {
@@ -282,80 +304,6 @@ async fn content_of_a_replaced_image_is_removed_and_the_others_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replaced_image_ends_the_pack_at_once() {
-    let server = Server::new(|server, job| {
-        assert_others_have_ended(server, job);
-        if job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
-            replace(server, job);
-        } else {
-            succeed(server, job);
-        }
-    });
-    let start = tokio::time::Instant::now();
-    let jobs = jobs(&launch_packs(&server, &requests(3), 8).await);
-    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn no_launch_starts_alone_while_a_pack_runs_that_could_not_be_ended() {
-    let server = Server::new(|server, job| {
-        assert_others_have_ended(server, job);
-        if job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
-            replace(server, job);
-        } else {
-            succeed(server, job);
-        }
-    });
-    let ending = server.clone();
-    let later = async {
-        tokio::time::sleep(Duration::from_secs(300)).await;
-        let mut job = ending.object("jobs", "-1");
-        assert_ne!(job["spec"]["activeDeadlineSeconds"], 1);
-        job["status"]["conditions"] = json!([{"type": "Failed", "status": "True"}]);
-        ending.put("jobs", job);
-    };
-    let denied = server.clone().without(&["patches of jobs"]);
-    let requests = requests(3);
-    let (outcomes, ()) = tokio::join!(launch_packs(&denied, &requests, 8), later);
-    let jobs = jobs(&outcomes);
-    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn content_of_an_unknown_image_is_removed_whatever_the_pack_failed_of() {
-    let server = Server::new(|server, job| {
-        if !job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
-            for config_map in server.objects("configmaps", &bundles(job)[0].0) {
-                assert!(config_map.get("data").is_none_or(Value::is_null), "{config_map}");
-            }
-            return succeed(server, job);
-        }
-        // Nobody has seen the pod.
-        server.fill_unseen(job);
-        end(server, job, "Failed");
-    });
-    let jobs = jobs(&launch_packs(&server, &requests(2), 8).await);
-    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_deleted_config_map_is_not_created_again() {
-    let server = Server::new(|server, job| {
-        let (first, _) = bundles(job).into_iter().next().unwrap();
-        let mut other = server.object("configmaps", &first);
-        other["metadata"]["uid"] = json!("theirs");
-        server.put("configmaps", other);
-        server.fill_some(job, |image| !image.contains("b0@"));
-        server.put("pods", pod(job, "Succeeded", &json!({"terminated": {"exitCode": 0}})));
-        end(server, job, "Failed");
-    });
-    let jobs = jobs(&launch_packs(&server, &requests(3), 8).await);
-    assert_eq!(jobs[0], Err(Reason::ConfigMapDeleted));
-    assert!(is_pack(&jobs[1]) && is_pack(&jobs[2]), "{jobs:?}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_seal_that_cannot_be_recorded_delays_a_pack_by_seconds_only() {
     let mut n_roles = 0;
     let server = Server::new(succeed).disturbed(move |request| {
@@ -390,92 +338,6 @@ async fn the_job_of_a_pack_has_only_one_pod_even_after_a_disruption() {
         assert_eq!(found, actions);
         assert_eq!(spec["backoffLimit"], if n == 1 { 3 } else { 0 });
     }
-}
-
-/// Launches four bundles, but no pod comes. Then launches `requests`, and fills the running pack.
-async fn rerun(server: &Server, requests: &[Request]) -> Vec<Result<String, Reason>> {
-    let all = self::requests(4);
-    let interrupted = tokio::time::timeout(Duration::from_secs(5), launch_packs(server, &all, 8));
-    assert!(interrupted.await.is_err());
-    let job = server.object("jobs", "-1");
-    let later = async {
-        tokio::time::sleep(Duration::from_secs(5)).await;
-        server.put("pods", pod(&job, "Running", &json!({"running": {}})));
-        server.fill(job["metadata"]["name"].as_str().unwrap());
-        let mut ended = job.clone();
-        ended["status"]["conditions"] = json!([{"type": "Complete", "status": "True"}]);
-        server.put("jobs", ended);
-    };
-    jobs(&tokio::join!(launch_packs(server, requests, 8), later).0)
-}
-
-/// Returns a server on which only the first Job has no pod.
-fn first_waits() -> Server {
-    Server::new(|server, job| {
-        if server.count("jobs") > 1 {
-            assert_others_have_ended(server, job);
-            succeed(server, job);
-        }
-    })
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_interrupted_batch_waits_for_the_running_pack() {
-    // Two more bundles, which get another pack after the running one.
-    let server = first_waits();
-    let jobs = rerun(&server, &requests(6)).await;
-    assert!(jobs.iter().all(is_pack), "{jobs:?}");
-    assert!(jobs[..4].iter().all(|job| *job == jobs[0]), "{jobs:?}");
-    assert!(jobs[4] == jobs[5] && jobs[4] != jobs[0], "{jobs:?}");
-    assert_eq!(server.count("jobs"), 2, "the running Job was adopted");
-
-    let server = first_waits();
-    let jobs = rerun(&server, &requests(2)).await;
-    assert!(jobs.iter().all(is_pack), "{jobs:?}");
-    assert_eq!(server.count("jobs"), 1, "the running Job was adopted");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pack_with_other_bundles_is_one_with_the_same_options() {
-    let server = Server::new(|_, _| {});
-    let all = requests(4);
-    let interrupted = tokio::time::timeout(Duration::from_secs(5), launch_packs(&server, &all, 8));
-    assert!(interrupted.await.is_err());
-    for (options, expected) in
-        [(options(), false), (Options::new("registry.example/unlade-unpacker:0.2.0"), true)]
-    {
-        let launcher = Launcher::new(server.client(), options);
-        let batch = Batch { pack: NonZeroUsize::new(8).unwrap(), ..Batch::default() };
-        let updates = launcher.launch_each(requests(3), batch);
-        let adopted = updates.filter_map(async |update| match update {
-            crate::BatchUpdate::Event { event, .. } => match event.step {
-                Step::Adopted { differs, .. } => Some(differs),
-                _ => None,
-            },
-            crate::BatchUpdate::Ended { .. } => None,
-        });
-        assert_eq!(std::pin::pin!(adopted).next().await, Some(expected));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn cancelling_a_bundle_of_a_pack_deletes_its_job() {
-    let server = Server::new(|_, _| {});
-    let requests = requests(2);
-    let interrupted =
-        tokio::time::timeout(Duration::from_secs(5), launch_packs(&server, &requests, 8));
-    assert!(interrupted.await.is_err());
-    let (name, _) = bundles(&server.object("jobs", "-1")).into_iter().next().unwrap();
-    let launcher = Launcher::new(server.client(), options());
-    let n_before = server.requests().len();
-    assert_eq!(launcher.cancel("default", &name).await.unwrap().len(), 1);
-    assert_eq!(server.count("jobs"), 0);
-    let requests = server.requests().split_off(n_before);
-    let lists: Vec<_> = requests.iter().filter(|it| it.path.contains("/jobs?")).collect();
-    let is_selective = |it: &&Recorded| {
-        ["bundle-unpack-ref", "unlade.dev%2Fpack"].iter().any(|label| it.path.contains(label))
-    };
-    assert!(!lists.is_empty() && lists.iter().all(is_selective), "{lists:?}");
 }
 
 #[tokio::test(start_paused = true)]
