@@ -30,7 +30,7 @@ async fn no_launch_starts_alone_while_a_pack_runs_that_could_not_be_ended() {
     });
     let ending = server.clone();
     let later = async {
-        tokio::time::sleep(Duration::from_secs(300)).await;
+        tokio::time::sleep(Duration::from_mins(5)).await;
         let mut job = ending.object("jobs", "-1");
         assert_ne!(job["spec"]["activeDeadlineSeconds"], 1);
         job["status"]["conditions"] = json!([{"type": "Failed", "status": "True"}]);
