@@ -24,14 +24,15 @@ pub struct Batch {
     /// The maximum number of Jobs that run at the same time.
     pub concurrency: NonZeroUsize,
     /// Whether to start the remaining launches after one has failed. Launches that have started
-    /// always continue. If the API server cannot be reached, all launches fail at once.
+    /// always continue, and so do all launches of a pack that has started. If the API server cannot
+    /// be reached, all launches fail at once.
     pub keep_going: bool,
     /// The maximum number of bundles that one Job unpacks, which is limited to [`MAX_PACK`].
     ///
-    /// Bundles share a Job if they have the same namespace and encoding and no login, and if the
-    /// cluster supports image volumes. A bundle that the Job did not fill is launched alone
-    /// afterwards, so its outcome is the same as without packs. The account of the Job may fill all
-    /// ConfigMaps of its pack.
+    /// Bundles share a Job if they have the same namespace and encoding, no credentials and no
+    /// given name, and if the cluster supports image volumes. A bundle that the Job did not fill is
+    /// launched alone afterwards, so its outcome is the same as without packs. These launches run
+    /// one after another. The account of the Job may fill all ConfigMaps of its pack.
     pub pack: NonZeroUsize,
 }
 
@@ -40,7 +41,8 @@ pub struct Batch {
 pub const DEFAULT_PACK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
 
 /// The maximum number of bundles in a pack. The outcomes of this many bundles always fit in the
-/// termination message of the pod, from which the content is verified.
+/// termination message of the pod. The message exists only at the end of the pod, so the content of
+/// nearly all bundles is accepted without it.
 pub const MAX_PACK: usize = 16;
 
 impl Default for Batch {
@@ -126,7 +128,7 @@ impl Launcher {
         batch: &Batch,
         updates: &UnboundedSender<BatchUpdate>,
     ) {
-        let packs = self.packs(distinct(requests), batch.pack).await;
+        let packs = self.packs(distinct(requests), batch.pack, updates).await;
         let progress = Progress {
             has_failed: AtomicBool::new(false),
             failed_cluster: OnceLock::new(),
@@ -171,13 +173,8 @@ impl Launcher {
         if let Some(outcome) = refused {
             return (0..pack.len()).for_each(|place| ended(place, outcome.clone()));
         }
-        let sinks = pack.iter().map(|(_, indexes)| {
-            let index = indexes.first().copied().unwrap_or_default();
-            move |event| send(updates, BatchUpdate::Event { index, event })
-        });
-        let sinks: Vec<_> = sinks.collect();
-        let shares = pack.iter().zip(&sinks);
-        let shares: Vec<_> = shares.map(|((request, _), sink)| Share { request, sink }).collect();
+        let sinks: Vec<_> = pack.iter().map(|distinct| sink(distinct, updates)).collect();
+        let shares: Vec<_> = pack.iter().zip(&sinks).map(share).collect();
         let ended = |place, result: Result<Launched, Failure>| match result {
             Ok(launched) => ended(place, LaunchOutcome::Launched(Box::new(launched))),
             Err(failure) => ended(place, LaunchOutcome::Failed(failure)),
@@ -196,14 +193,14 @@ impl Launcher {
         &self,
         requests: Vec<Distinct<'r>>,
         size: NonZeroUsize,
+        updates: &UnboundedSender<BatchUpdate>,
     ) -> Vec<Vec<Distinct<'r>>> {
         let size = size.get().min(MAX_PACK);
-        let mut packables = requests.iter().filter(|(request, _)| self.is_packable(request));
-        let is_packed = size > 1
-            && match (packables.next(), packables.next()) {
-                (Some((request, _)), Some(_)) => launch::mounts_images(self, request).await,
-                _ => false,
-            };
+        let packables = requests.iter().filter(|(request, _)| self.is_packable(request));
+        let packables: Vec<_> = packables.map(|it| (it, sink(it, updates))).collect();
+        let shares = packables.iter().map(|(distinct, sink)| share((*distinct, sink)));
+        let shares: Vec<_> = shares.collect();
+        let is_packed = size > 1 && shares.len() > 1 && launch::mounts_images(self, &shares).await;
         let mut packs: Vec<Vec<Distinct<'r>>> = Vec::new();
         // The pack that is not full yet, for each namespace and encoding.
         let mut open = HashMap::new();
@@ -226,7 +223,8 @@ impl Launcher {
     }
 
     /// Checks whether a request can share a Job, as far as the request and the options decide that.
-    /// A login is for the pod of one Job only.
+    /// Credentials are for the pod of one Job only. A given name may be used for several images,
+    /// and the Job of a pack does not tell which.
     fn is_packable(&self, request: &Request) -> bool {
         let is_digest = || ImageReference::parse(&request.image).is_ok_and(|it| it.is_digest());
         let is_mounted = match self.options.strategy {
@@ -234,7 +232,7 @@ impl Launcher {
             Strategy::ImageVolume => true,
             Strategy::Auto => !self.options.records_digest() || is_digest(),
         };
-        is_mounted && request.login.is_none()
+        is_mounted && request.login.is_none() && !matches!(request.name, Name::Given(_))
     }
 
     /// Waits until a Job is finished, which is a moment after its ConfigMap is written.
@@ -269,6 +267,21 @@ fn distinct(requests: &[Request]) -> Vec<Distinct<'_>> {
         }
     }
     distinct
+}
+
+/// Returns the sink for the events of a launch.
+fn sink<'a>(
+    (_, indexes): &Distinct<'_>,
+    updates: &'a UnboundedSender<BatchUpdate>,
+) -> impl Fn(Event) + Send + Sync + use<'a> {
+    let index = indexes.first().copied().unwrap_or_default();
+    move |event| send(updates, BatchUpdate::Event { index, event })
+}
+
+fn share<'a>(
+    ((request, _), sink): (&Distinct<'a>, &'a (impl Fn(Event) + Send + Sync)),
+) -> Share<'a> {
+    Share { request, sink }
 }
 
 fn send(updates: &UnboundedSender<BatchUpdate>, update: BatchUpdate) {

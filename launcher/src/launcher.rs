@@ -91,11 +91,11 @@ impl Launcher {
         launch::launch(self, request, sink).await
     }
 
-    /// Deletes the Jobs that are filling a ConfigMap, and their pods. A launch that waits for one
-    /// of them fails because the Job was deleted. The ConfigMap stays as it is. Returns the names
-    /// of the Jobs.
+    /// Deletes the Jobs that are filling a ConfigMap, and their pods. The ConfigMap stays as it is.
+    /// Returns the names of the Jobs.
     ///
-    /// A Job of a pack ([`Batch::pack`](crate::Batch::pack)) is deleted as well. If its batch is
+    /// A launch that waits for one of them fails because the Job was deleted. The exception is a
+    /// pack ([`Batch::pack`](crate::Batch::pack)), whose Job is deleted as well: if its batch is
     /// still running, it launches the bundles of the pack again, each with its own Job.
     ///
     /// A launch of this launcher, or of a clone, may have been dropped before the API server

@@ -35,7 +35,7 @@ const UID_RANGE: &str = "openshift.io/sa.scc.uid-range";
 
 /// Returns the objects of a launch in the order of their creation: the ConfigMap, the
 /// ServiceAccount, the Role and the RoleBinding (unless the options name a service account), the
-/// Secret (if the request has a login, which is left out), and the Job.
+/// Secret (if the request has credentials, which are left out), and the Job.
 ///
 /// The objects have no owner references, because these require the uid of the ConfigMap. The Job is
 /// that of the first attempt. For [`Strategy::Auto`] it uses [`Strategy::Inject`], which works on
@@ -210,6 +210,12 @@ impl<'a> Plan<'a> {
         first.map(|first| Self { name, pack, ..first.clone() })
     }
 
+    /// Returns the part of the plan that packs with other bundles have in common.
+    fn without_bundles(&self) -> Self {
+        let (name, image) = (String::new(), self.tool_image.clone());
+        Self { name, image, pack: Vec::new(), ..self.clone() }
+    }
+
     /// Returns the bundle image.
     pub(crate) fn image(&self) -> &ImageReference {
         &self.image
@@ -279,13 +285,13 @@ impl<'a> Plan<'a> {
         job::job(self, attempt, strategy, facts)
     }
 
-    /// Returns the Secret with the login for the Job `job` of the launch `id`, or `None` if the
-    /// request has no login. Without an id, the Secret contains no login.
+    /// Returns the Secret with the credentials for the Job `job` of the launch `id`, or `None` if
+    /// the request has none. Without an id, the Secret contains no credentials.
     pub(crate) fn secret(&self, job: &str, id: Option<&str>, facts: &Facts) -> Option<Secret> {
         self.request.login.is_some().then(|| login::secret(self, job, id, facts))
     }
 
-    /// Returns the Secret as [`Plan::secret`] does, without the login, and attaches it to the Job.
+    /// Returns the Secret as [`Plan::secret`] does, without credentials, and attaches it to the Job.
     pub(crate) fn secret_to_show(&self, job: &mut Job, facts: &Facts) -> Option<Secret> {
         let name = job.metadata.name.clone().unwrap_or_default();
         let secret = self.secret(&name, None, facts)?;

@@ -139,9 +139,9 @@ impl ImageVolumes {
     }
 }
 
-/// Checks whether a pod that the API server returned has the image volume and its mount. If the feature
-/// is disabled, the API server silently drops the fields that it does not know. An older one keeps
-/// the volume without its source, which is an empty directory.
+/// Checks whether a pod that the API server returned has the image volume and its mount. If the
+/// feature is disabled, the API server silently drops the fields that it does not know. An older
+/// one keeps the volume without its source, which is an empty directory.
 pub(crate) fn keeps_volume(pod: Option<&PodSpec>, volume: &str) -> bool {
     let Some(pod) = pod else { return false };
     let volumes = pod.volumes.iter().flatten();

@@ -71,7 +71,7 @@ fn classify_pull(
                 let message = event::message(event);
                 event::reason(event) == "Failed"
                     && message.starts_with(PULL_FAILED)
-                    && message.contains(image)
+                    && message.contains(&format!("\"{image}\""))
             };
             let event = events.iter().find(is_cause)?;
             pull::classify(state, event::message(event), image)

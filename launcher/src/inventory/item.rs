@@ -88,7 +88,8 @@ impl Item {
         let attempt = annotation_value(mark::ATTEMPT);
         let mut attempts: Vec<_> =
             jobs.iter().map(|job| JobRecord::new(job, attempt.as_deref())).collect();
-        attempts.sort_by(|a, b| number(&a.job).cmp(&number(&b.job)).then(a.job.cmp(&b.job)));
+        // The Job of a pack has a number of its own.
+        attempts.sort_by_key(|it| (it.created.clone(), number(&it.job), it.job.clone()));
         // A record of another version of unlade may not be readable here.
         let failure = Record::from_config_map(config_map);
         let is_failed = annotation_value(record::FAILURE).is_some();
@@ -254,6 +255,23 @@ mod tests {
         let mut config_map = config_map(&[filled]);
         config_map.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
         assert_eq!(Item::new(&config_map, &[]).status(), "Terminating");
+    }
+
+    #[test]
+    fn the_newest_job_is_the_last_one_whatever_its_number() {
+        let at = |created: i64, mut job: Job| {
+            job.metadata.creation_timestamp = Some(Time(Timestamp::from_second(created).unwrap()));
+            job
+        };
+        // Its first Jobs were ended by other launches, and then a pack filled it.
+        let jobs = [
+            at(3, job("pack-1", "3", Some("Complete"))),
+            at(1, job("etcd-1", "1", Some("Failed"))),
+            at(2, job("etcd-2", "2", Some("Failed"))),
+        ];
+        let item = Item::new(&config_map(&[(mark::FILES, "5"), (mark::ATTEMPT, "3")]), &jobs);
+        assert_eq!(item.job(), Some("pack-1"));
+        assert_eq!(item.status(), "Unpacked");
     }
 
     #[test]

@@ -65,13 +65,20 @@ pub(super) async fn jobs(
     config_map: Option<&str>,
 ) -> Result<JobsOf, Failure> {
     let api: Api<Job> = api(client, namespace);
-    let params = ListParams::default().labels(label::SELECTOR);
+    let selectors = match config_map {
+        Some(name) => label::selectors_of_jobs(name).to_vec(),
+        None => vec![label::SELECTOR.to_owned()],
+    };
     let mut jobs = JobsOf::new();
     let doing = match (namespace, config_map) {
         (Some(namespace), Some(name)) => format!("list the Jobs of {}", object(namespace, name)),
         _ => format!("list the {}", objects("Jobs", namespace)),
     };
-    for job in list_all(&doing, &params, &api).await? {
+    let mut found = Vec::new();
+    for selector in selectors {
+        found.extend(list_all(&doing, &ListParams::default().labels(&selector), &api).await?);
+    }
+    for job in found {
         let namespace = job.metadata.namespace.clone().unwrap_or_default();
         let owners = job.owner_references().iter().map(|owner| &owner.name);
         let names: BTreeSet<_> = job.labels().get(UNPACK_REF).into_iter().chain(owners).collect();

@@ -7,7 +7,7 @@ use kube::api::{DeleteParams, PostParams, Preconditions};
 use unlade_config_map::protocol::record::{SPEC_HASH, VERIFIED};
 
 use super::Launch;
-use crate::call::{Reply, backoff};
+use crate::call::{Reply, Retrier, backoff};
 use crate::object::{Facts, Kind, label, spec_hash};
 use crate::{Failure, Reason};
 
@@ -15,32 +15,38 @@ impl Launch<'_> {
     /// Grants the unpacker its permissions, unless a service account is given.
     pub(super) async fn grant(&self, facts: &Facts) -> Result<(), Failure> {
         let Some(mut access) = self.plan.access(facts) else { return Ok(()) };
+        let retrier = &self.retrier();
         note_hash(&mut access.role);
         let hash =
             spec_hash::digest(&(&access.role_binding.role_ref, &access.role_binding.subjects));
         access.role_binding.annotations_mut().insert(SPEC_HASH.to_owned(), hash);
         let role = async {
-            self.ensure(&access.role, suffices).await?;
+            self.ensure(retrier, &access.role, suffices).await?;
             // RBAC escalation check: without `bind`, the caller must hold the Role's own
             // permissions, so the Role must exist first.
-            self.ensure(&access.role_binding, binds).await
+            self.ensure(retrier, &access.role_binding, binds).await
         };
-        try_join!(self.ensure(&access.service_account, |_, _| true), role)?;
+        try_join!(self.ensure(retrier, &access.service_account, |_, _| true), role)?;
         Ok(())
     }
 
     /// Creates the Role of a ConfigMap that a pack has filled, with this seal. No binding uses it.
     /// Returns false if the Role already existed, and ensures in this case that it is ours.
-    pub(super) async fn grant_sealed(&self, mut role: Role, seal: &str) -> bool {
+    pub(super) async fn create_sealed_role(
+        &self,
+        retrier: &Retrier<'_>,
+        mut role: Role,
+        seal: &str,
+    ) -> bool {
         note_hash(&mut role);
         let mut sealed = role.clone();
         sealed.annotations_mut().insert(VERIFIED.to_owned(), seal.to_owned());
         let api = self.api::<Role>();
         let doing = format!("create the Role {}", role.name_any());
         let params = PostParams::default();
-        match self.retrier().send(&doing, || api.create(&params, &sealed)).await {
+        match retrier.send(&doing, || api.create(&params, &sealed)).await {
             // A failure means only that the next launch creates another Job.
-            Ok(Reply::Exists) => self.ensure(&role, suffices).await.is_err(),
+            Ok(Reply::Exists) => self.ensure(retrier, &role, suffices).await.is_err(),
             _ => true,
         }
     }
@@ -49,11 +55,11 @@ impl Launch<'_> {
     /// earlier ConfigMap of the same name owned, because the garbage collector will delete it.
     async fn ensure<K: Kind>(
         &self,
+        retrier: &Retrier<'_>,
         wanted: &K,
         is_same: impl Fn(&K, &K) -> bool,
     ) -> Result<(), Failure> {
         let api = self.api::<K>();
-        let retrier = self.retrier();
         let kind = K::kind(&());
         let name = wanted.name_any();
         let mut waits = backoff::REQUEST.waits();

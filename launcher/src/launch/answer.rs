@@ -48,7 +48,7 @@ impl Launch<'_> {
                 Answer::Explained(self.with_log(failure).await)
             }
             Question::EndJob => {
-                self.end_job(attempt).await;
+                _ = self.end_job(attempt).await;
                 Answer::JobEnded
             }
             Question::Record(recording) => {
@@ -203,8 +203,9 @@ impl Launch<'_> {
         }
     }
 
-    /// Ends the Job in place. The Job and its pods stay for the retention time of a failure.
-    pub(super) async fn end_job(&self, attempt: &Attempt) {
+    /// Ends the Job in place. The Job and its pods stay for the retention time of a failure. Returns
+    /// whether the Job ends.
+    pub(super) async fn end_job(&self, attempt: &Attempt) -> bool {
         let patch = Patch::Merge(json!({
             "metadata": {"uid": attempt.uid},
             "spec": {
@@ -216,6 +217,7 @@ impl Launch<'_> {
         let retrier = Retrier::new(&self.report, TIMEOUT);
         let doing = format!("end the Job {}", attempt.job);
         let params = PatchParams::default();
-        let _ = retrier.send(&doing, || api.patch(&attempt.job, &params, &patch)).await;
+        let reply = retrier.send(&doing, || api.patch(&attempt.job, &params, &patch)).await;
+        matches!(reply, Ok(Reply::Done(_) | Reply::Missing))
     }
 }

@@ -29,17 +29,21 @@ pub(crate) async fn cancel(
     let report = Report::unobserved();
     let retrier = Retrier::new(&report, PROMPT);
     let api: Api<Job> = Api::namespaced(client.clone(), namespace);
-    let params = ListParams::default().labels(label::SELECTOR);
     let doing = format!("list the Jobs in the namespace {namespace}");
-    let jobs = retrier.send(&doing, || api.list(&params)).await?.expect_value(&doing)?;
+    let mut jobs = Vec::new();
+    for selector in label::selectors_of_jobs(config_map) {
+        let params = ListParams::default().labels(&selector);
+        let found = retrier.send(&doing, || api.list(&params)).await?.expect_value(&doing)?;
+        jobs.extend(found.items);
+    }
     let mut names = Vec::new();
     let is_running = |job: &&Job| !condition::is_over(job) && is_of_config_map(job, config_map);
-    for job in jobs.items.iter().filter(is_running) {
+    for job in jobs.iter().filter(is_running) {
         names.extend(delete_job(&api, &retrier, job).await?);
     }
     for creation in creations.pending(namespace, config_map) {
         let Creation { job: name, launch, .. } = &creation;
-        if !jobs.items.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name) {
+        if !jobs.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name) {
             let job = wait_for_job(&api, &retrier, name, launch).await?;
             names.extend(delete_job(&api, &retrier, &job).await?);
         }

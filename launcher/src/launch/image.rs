@@ -15,7 +15,7 @@ mod tests;
 
 pub(super) use sighting::{Sighting, digest_of};
 
-use self::sighting::Said;
+use self::sighting::PartImages;
 use crate::{DigestSource, Evidence, Failure, ObservedImage, Reason, Strategy};
 use unlade_name::ImageReference;
 
@@ -123,7 +123,7 @@ enum Part<'w> {
 }
 
 impl Part<'_> {
-    fn of<'s>(&self, seen: &'s Sighting) -> &'s Said {
+    fn of<'s>(&self, seen: &'s Sighting) -> &'s PartImages {
         match self {
             Self::Install => &seen.install,
             Self::Unpack => &seen.unpack,

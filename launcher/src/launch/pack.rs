@@ -67,7 +67,8 @@ pub(crate) async fn pack(
         }
     }
     let (members, mut singles) = open_all(&prepared, ended).await;
-    let mut job = None;
+    let namespace = shares.first().map(|it| it.request.namespace.as_str()).unwrap_or_default();
+    let mut job: Option<String> = None;
     for group in adopt_running(members).await {
         let mut found = group.job;
         let mut members = group.members;
@@ -81,6 +82,9 @@ pub(crate) async fn pack(
                 members.iter().for_each(report);
             }
             n_starts += 1;
+            if let Some(job) = job.take() {
+                launcher.wait_until_finished(namespace, &job).await;
+            }
             let attempted = Box::pin(attempt::run(launcher, members, found.take(), ended)).await;
             let Attempted { again, left, job: used } = attempted;
             job = used;
@@ -92,11 +96,12 @@ pub(crate) async fn pack(
     run_singles(launcher, singles, job, ended).await
 }
 
-/// Checks whether launches like this one mount their images. The answer of the API server is kept
-/// for the launches.
-pub(crate) async fn mounts_images(launcher: &Launcher, request: &Request) -> bool {
+/// Checks whether launches like the first of these mount their images. The answer of the API server
+/// is kept for the launches.
+pub(crate) async fn mounts_images(launcher: &Launcher, shares: &[Share<'_>]) -> bool {
     // An invalid request is reported when it is launched.
-    let Ok(launch) = Launch::new(launcher, request, &drop) else { return true };
+    let launch = shares.iter().find_map(|it| Launch::new(launcher, it.request, it.sink).ok());
+    let Some(launch) = launch else { return false };
     let (_, chosen) = launch.choose().await;
     chosen.is_ok_and(|chosen| chosen.strategy == Strategy::ImageVolume)
 }
@@ -176,7 +181,7 @@ async fn adopt_running(mut members: Vec<Member<'_>>) -> Vec<Group<'_>> {
 /// one of them leads only to another attempt.
 async fn running_packs(launch: &Launch<'_>) -> Vec<Job> {
     let api: Api<Job> = launch.api();
-    let params = ListParams::default().labels(&format!("{},{}", label::SELECTOR, label::PACK));
+    let params = ListParams::default().labels(&label::pack_selector());
     let doing = "list the Jobs of packs";
     let answer = launch.retrier().send(doing, || api.list(&params)).await;
     match answer.and_then(|answer| answer.expect_value(doing)) {

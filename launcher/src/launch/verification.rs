@@ -24,8 +24,8 @@ use crate::{DigestSource, ObservedImage};
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Launch<'_> {
-    /// Records what was verified, for people and for later launches. A pack has its own Role, so the
-    /// Role of its ConfigMap may not exist yet.
+    /// Records what was verified, for people and for later launches. A pack has its own Role, so
+    /// the Role of its ConfigMap may not exist yet.
     pub(super) async fn record_verification(
         &self,
         mut written: Box<Written>,
@@ -77,12 +77,12 @@ impl Launch<'_> {
         };
         // Serialization cannot fail: there are only strings.
         let text = serde_json::to_string(&seal).unwrap_or_default();
-        if is_in_pack && self.grant_sealed(access.role, &text).await {
+        let retrier = Retrier::new(&self.report, TIMEOUT);
+        if is_in_pack && self.create_sealed_role(&retrier, access.role, &text).await {
             return;
         }
         let patch = Patch::Merge(json!({"metadata": {"annotations": {VERIFIED: text}}}));
         let api = self.api::<Role>();
-        let retrier = Retrier::new(&self.report, TIMEOUT);
         let name = self.plan.name();
         let doing = format!("annotate the Role {name}");
         let params = PatchParams::default();

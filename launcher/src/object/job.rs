@@ -32,10 +32,12 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
     let template = pod::template(plan, strategy, facts);
     let mut metadata = plan.metadata(name::job_name(&plan.name, attempt), facts);
     let annotations = metadata.annotations.get_or_insert_default();
-    // The Secret with a login has a random name, so only its existence counts.
+    // The Secret with credentials has a random name, so only its existence counts.
     let hash = match plan.request.login {
         Some(_) => spec_hash::digest(&(&template, "login")),
-        None => spec_hash::digest(&template),
+        None if plan.pack.is_empty() => spec_hash::digest(&template),
+        // Packs with the same options may have other bundles.
+        None => spec_hash::digest(&pod::template(&plan.without_bundles(), strategy, facts)),
     };
     annotations.insert(record::SPEC_HASH.to_owned(), hash);
     if plan.pack.is_empty() {
@@ -48,7 +50,7 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
         active_deadline_seconds: Some(ttl(options.deadlines.total()).max(1).into()),
         ttl_seconds_after_finished: Some(ttl(options.retention.success)),
         backoff_limit: Some(if plan.pack.is_empty() { BACKOFF_LIMIT } else { 0 }),
-        pod_failure_policy: Some(PodFailurePolicy { rules: rules() }),
+        pod_failure_policy: Some(PodFailurePolicy { rules: rules(plan.pack.is_empty()) }),
         // A podFailurePolicy requires this value.
         pod_replacement_policy: Some("Failed".into()),
         template,
@@ -57,7 +59,9 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
     Job { metadata, spec: Some(spec), status: None }
 }
 
-fn rules() -> Vec<PodFailurePolicyRule> {
+/// Returns the rules for failed pods. A disrupted pod is replaced only if it `is_single`. Another
+/// pod of a pack would write ConfigMaps again whose launches have ended.
+fn rules(is_single: bool) -> Vec<PodFailurePolicyRule> {
     let disrupted = PodFailurePolicyOnPodConditionsPattern {
         type_: "DisruptionTarget".into(),
         // The default of the API server, stated explicitly.
@@ -69,18 +73,17 @@ fn rules() -> Vec<PodFailurePolicyRule> {
         operator: "In".into(),
         values: TERMINAL.map(|verdict| i32::from(verdict.exit_code())).into(),
     };
-    vec![
-        PodFailurePolicyRule {
-            action: "Ignore".into(),
-            on_pod_conditions: Some(vec![disrupted]),
-            on_exit_codes: None,
-        },
-        PodFailurePolicyRule {
-            action: "FailJob".into(),
-            on_pod_conditions: None,
-            on_exit_codes: Some(ended),
-        },
-    ]
+    let disrupted = PodFailurePolicyRule {
+        action: "Ignore".into(),
+        on_pod_conditions: Some(vec![disrupted]),
+        on_exit_codes: None,
+    };
+    let ended = PodFailurePolicyRule {
+        action: "FailJob".into(),
+        on_pod_conditions: None,
+        on_exit_codes: Some(ended),
+    };
+    is_single.then_some(disrupted).into_iter().chain([ended]).collect()
 }
 
 /// Converts a time to whole seconds, rounded up so that a deadline does not expire early.

@@ -97,6 +97,17 @@ pub(crate) fn selector(name: &str) -> String {
     format!("{MANAGED_BY}={MANAGER},{UNPACK_REF}={name}")
 }
 
+/// Returns the label selectors for the Jobs that fill this ConfigMap: its own ones, and those of all
+/// packs, of which only the owners tell.
+pub(crate) fn selectors_of_jobs(name: &str) -> [String; 2] {
+    [selector(name), pack_selector()]
+}
+
+/// Returns the label selector for the objects of packs.
+pub(crate) fn pack_selector() -> String {
+    format!("{SELECTOR},{PACK}")
+}
+
 /// Returns the label selector for the objects of any of these ConfigMaps.
 pub(crate) fn selector_of_any(names: &[String]) -> String {
     format!("{MANAGED_BY}={MANAGER},{UNPACK_REF} in ({})", names.join(","))

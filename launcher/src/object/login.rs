@@ -1,4 +1,4 @@
-//! The Secret with the login of a launch.
+//! The Secret with the credentials of a launch.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::batch::v1::Job;
@@ -11,7 +11,7 @@ const TYPE: (&str, &str) = ("kubernetes.io/dockerconfigjson", ".dockerconfigjson
 /// The value in a dry run, which is printed.
 const NO_LOGIN: &str = r#"{"auths":{}}"#;
 
-/// Returns the Secret for the Job `job`. Without the id of a launch, it contains no login.
+/// Returns the Secret for the Job `job`. Without the id of a launch, it contains no credentials.
 pub(super) fn secret(plan: &Plan<'_>, job: &str, id: Option<&str>, facts: &Facts) -> Secret {
     let login = plan.request.login.as_ref().filter(|_| id.is_some());
     let value = login.map_or(NO_LOGIN, |login| login.docker_config());

@@ -334,7 +334,8 @@ async fn interrupted(
         n_jobs
     );
     if !open.is_empty() {
-        _ = write!(message, ", {} more may have been created", open.len());
+        // Some of them may share a Job.
+        _ = write!(message, ", up to {} more may have been created", open.len());
     }
     if n_removals > 0 {
         _ = write!(message, ", {n_removals} ConfigMaps may not have been deleted");

@@ -92,6 +92,27 @@ fn a_memory_limit_below_the_minimum_of_the_runtime_is_not_waited_for() {
 }
 
 #[test]
+fn the_failed_pull_of_an_image_whose_name_begins_alike_is_not_the_cause() {
+    let back_off = "Back-off pulling image \"registry.example/etcd:1.0\"";
+    let state = json!({"waiting": {"reason": "ImagePullBackOff", "message": back_off}});
+    let pod = pod(&json!({"phase": "Pending", "containerStatuses": [{
+        "name": "unpack", "image": "registry.example/etcd:1.0", "imageID": "", "ready": false,
+        "restartCount": 0, "state": state,
+    }]}));
+    for (image, expected) in
+        [("etcd:1.0", Reason::ImageNotFound), ("etcd:1.0.1", Reason::PullFailed)]
+    {
+        let message = format!("Failed to pull image \"registry.example/{image}\": not found");
+        let event = json!({
+            "involvedObject": {"kind": "Pod", "name": "etcd-1-x7k2p"}, "metadata": {},
+            "reason": "Failed", "message": message, "lastTimestamp": "2026-01-01T00:00:00Z",
+        });
+        let event = serde_json::from_value(event).unwrap();
+        assert_eq!(classify_pod(&pod, &[event]).unwrap().reason, expected, "{image}");
+    }
+}
+
+#[test]
 fn the_hint_says_why_no_node_accepts_a_pod() {
     for (message, part) in [
         ("0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.", "taints"),

@@ -59,6 +59,9 @@ pub(in crate::launch) struct Recording<'a> {
     failure: Failure,
     /// Whether the failure is recorded if the ConfigMap was not filled.
     is_recorded: bool,
+    /// Whether content that may not be that of the image is removed even if the failure is another
+    /// one that is not recorded.
+    is_withdrawing: bool,
     /// Whether content is removed, because it came from another or an unknown image.
     is_withdrawn: bool,
 }
@@ -82,7 +85,20 @@ impl<'a> Recording<'a> {
         failure: Failure,
         is_recorded: bool,
     ) -> Self {
-        Self { plan, baseline, attempt, failure, is_recorded, is_withdrawn: false }
+        let (is_withdrawing, is_withdrawn) = (false, false);
+        Self { plan, baseline, attempt, failure, is_recorded, is_withdrawing, is_withdrawn }
+    }
+
+    /// Returns the recording of a failure that is recorded only together with the removal of
+    /// content that may not be that of the image.
+    pub(in crate::launch) fn of_withdrawal(
+        plan: &'a Plan<'a>,
+        baseline: &'a LaunchBaseline,
+        attempt: &'a Attempt,
+        failure: Failure,
+    ) -> Self {
+        let recording = Self::new(plan, baseline, Some(attempt), failure, false);
+        Self { is_withdrawing: true, ..recording }
     }
 
     /// Decides what comes next, after the request of the last step has `returned` this.
@@ -117,6 +133,11 @@ impl<'a> Recording<'a> {
             _ if verify_content(&found, seen, attempt).is_err() => Accepted::Broken,
             _ => match compared(seen, attempt) {
                 Comparison::Same(images) | Comparison::Open(images, None) => Accepted::Yes(images),
+                // Another launcher may have seen more of the pod in this case, too.
+                Comparison::Open(_, Some(why)) if self.is_withdrawing => {
+                    self.failure = without_applied_remedy(attempt.wanted.strategy, why);
+                    return NextRequest::ReadSeal(found);
+                }
                 Comparison::Open(_, Some(why)) | Comparison::Replaced(why) => Accepted::No(why),
             },
         };
@@ -170,7 +191,8 @@ impl<'a> Recording<'a> {
         // name.
         let is_others = found.annotations().get(mark::ATTEMPT) != self.baseline.written_by.as_ref()
             || found.uid() != self.baseline.facts.config_map_uid;
-        if (is_others && !self.is_withdrawn) || !self.is_recorded {
+        let is_recorded = self.is_recorded || (self.is_withdrawing && self.is_withdrawn);
+        if (is_others && !self.is_withdrawn) || !is_recorded {
             return self.fail();
         }
         // The first launcher to record a failure saw the cause, and later ones may see only its

@@ -25,19 +25,19 @@ pub(in crate::launch) struct Sighting {
     /// since 1.33.
     pub(super) is_changed: bool,
     /// The container that installs the unpacker.
-    pub(super) install: Said,
+    pub(super) install: PartImages,
     /// The container that writes the ConfigMap.
-    pub(super) unpack: Said,
+    pub(super) unpack: PartImages,
     /// The image volumes that are mounted where the unpacker reads them, by name.
-    volumes: BTreeMap<String, Said>,
+    volumes: BTreeMap<String, PartImages>,
     /// A volume that no version has.
-    absent: Said,
+    absent: PartImages,
 }
 
 /// The references and reports of one image. Only the first two different values are kept, because
 /// it is enough to know that there are several.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Said {
+pub(super) struct PartImages {
     references: Values,
     reports: Values,
     /// Whether the node will report nothing more.
@@ -87,7 +87,7 @@ impl Sighting {
     }
 
     /// Returns the image volume with this name.
-    pub(super) fn volume(&self, name: &str) -> &Said {
+    pub(super) fn volume(&self, name: &str) -> &PartImages {
         self.volumes.get(name).unwrap_or(&self.absent)
     }
 
@@ -132,7 +132,7 @@ fn mounted<'s>(spec: &'s PodSpec, main: Option<&Container>) -> BTreeMap<&'s str,
         .collect()
 }
 
-impl Said {
+impl PartImages {
     fn note_container(&mut self, status: &ContainerStatus) {
         if !status.image_id.is_empty() {
             self.reports.note(&status.image_id);

@@ -1,28 +1,29 @@
 //! The shared attempt of a pack.
 
+mod ending;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Pod, Volume};
 use tokio::time::{Instant, timeout_at};
 
 use super::culprit::culprit;
 use super::{Ended, Member, Single};
 use crate::launch::Launch;
 use crate::launch::attempt::LaunchBaseline;
-use crate::launch::course::STOPPING;
-use crate::launch::course::recording::Recording;
-use crate::launch::decision::JobOwnership;
+use crate::launch::decision::AttemptEnd;
 use crate::launch::image::Wanted;
-use crate::launch::judge::condition::{is_finished, is_over};
+use crate::launch::judge::pod::attempt_pods;
 use crate::launch::judge::{Attempt, Budget, Conclusion, Judge, Judgement, State, Written};
-use crate::launch::watch::{Presence, Watch};
+use crate::launch::watch::Watch;
 use crate::object::Plan;
 use crate::progress::report::{Report, Wait};
-use crate::{Failure, Launcher, Step, Strategy, name};
+use crate::strategy::WithPod;
+use crate::{Failure, Launcher, Reason, Step, Strategy, name};
 
 /// The longest time between two judgements.
 const LONGEST: Duration = Duration::from_hours(1);
@@ -110,12 +111,16 @@ async fn share(
         lent: Mutex::default(),
     };
     let facts = first.opened.baseline.facts.clone();
-    let baseline = LaunchBaseline { facts, written_by: None, left: BTreeSet::new() };
-    let (attempt, watch) = match Box::pin(lead.begin_pack(&baseline, found)).await {
+    // A Job that has written one of the ConfigMaps before is not adopted.
+    let left = members.iter().filter_map(|it| it.opened.baseline.written_by.clone()).collect();
+    let baseline = LaunchBaseline { facts, written_by: None, left };
+    let is_new = members.iter().all(|it| it.opened.is_new);
+    let (attempt, watch) = match Box::pin(lead.begin_pack(&baseline, found, is_new)).await {
         Ok(begun) => begun,
         // Each launch finds out for itself, and records it.
         Err(failure) => {
-            lead.report.step(retrying(&failure));
+            let failure = Box::new(failure);
+            lead.report.step(Step::Retrying { failure, after: Duration::ZERO });
             return ((0..members.len()).map(|place| (place, Continuation::Alone)).collect(), None);
         }
     };
@@ -143,21 +148,21 @@ async fn share(
 }
 
 impl Launch<'_> {
-    /// Adopts the running Job of a pack, or creates one.
+    /// Adopts the running Job of a pack, or creates one. If all ConfigMaps are new, there are no
+    /// other Jobs.
     async fn begin_pack(
         &self,
         baseline: &LaunchBaseline,
         found: Option<Job>,
+        is_new: bool,
     ) -> Result<(Attempt, Watch), Failure> {
         let Some(found) = found else {
-            return Box::pin(self.begin(baseline, &[], Strategy::ImageVolume)).await;
+            let jobs = if is_new { Vec::new() } else { self.jobs().await? };
+            return Box::pin(self.begin(baseline, &jobs, Strategy::ImageVolume)).await;
         };
         let wanted = self.plan.job(1, Strategy::ImageVolume, &baseline.facts);
+        // Its creator had granted access before it created the Job.
         let (job, ownership) = self.adopt(&found, &wanted);
-        // The creator of the Job may have been terminated before it granted access.
-        if ownership == JobOwnership::Same {
-            self.grant(&baseline.facts).await?;
-        }
         let attempt = self.attempt_by(&job, ownership, baseline);
         let (client, config_maps) = (&self.launcher.client, self.plan.config_maps());
         let mut watch = Watch::start(client, self.plan.namespace(), config_maps, &attempt.job);
@@ -190,6 +195,13 @@ struct Open<'f> {
     wait: Wait<'f>,
 }
 
+/// A launch that has given up the shared attempt, and why.
+struct GivenUp<'f> {
+    open: Open<'f>,
+    ending: AttemptEnd,
+    failure: Failure,
+}
+
 /// The shared attempt, while it runs.
 struct Following<'f> {
     /// The launch of the Job, which has no ConfigMap of its own.
@@ -197,8 +209,7 @@ struct Following<'f> {
     attempt: &'f Attempt,
     watch: Watch,
     open: BTreeMap<usize, Open<'f>>,
-    /// The launches that have given up the attempt, and why.
-    failed: BTreeMap<usize, (Open<'f>, Failure)>,
+    failed: BTreeMap<usize, GivenUp<'f>>,
     places: &'f Places,
     ended: Ended<'f>,
 }
@@ -206,7 +217,7 @@ struct Following<'f> {
 /// What the launches have concluded at one time.
 struct Round {
     written: Vec<(usize, Box<Written>)>,
-    failed: Vec<(usize, Failure)>,
+    failed: Vec<(usize, AttemptEnd, Failure)>,
     /// The place of the launch whose image a node fails to pull.
     culprit: Option<(usize, Failure)>,
     /// When to judge again even if nothing changes.
@@ -224,30 +235,36 @@ impl Following<'_> {
             if let Some((place, failure)) = culprit {
                 return self.start_again(place, &failure).await;
             }
-            for (place, failure) in failed {
-                self.fail(place, failure);
+            let is_replaced = failed.iter().any(|(_, _, failure)| failure.reason.is_of_image());
+            for (place, ending, failure) in failed {
+                self.fail(place, ending, failure);
+            }
+            if is_replaced {
+                // The pod is not the requested one, so it should write nothing more.
+                let job = &self.attempt.job;
+                let message = format!("the Job {job} is ended because of another image");
+                self.fail_all(AttemptEnd::Retryable, &Failure::new(Reason::Killed, message));
             }
             if self.open.is_empty() {
                 return self.settle().await;
             }
             if let Ok(Err(failure)) = timeout_at(until, self.watch.changed()).await {
-                let places: Vec<_> = self.open.keys().copied().collect();
-                for place in places {
-                    self.fail(place, failure.clone());
-                }
+                self.fail_all(AttemptEnd::Fatal, &failure);
             }
         }
     }
 
     /// Judges the attempt for each launch.
     fn judge(&mut self) -> Round {
-        let images: Vec<_> =
-            self.open.values().map(|open| open.member.launch.plan.image().as_str()).collect();
-        let places: Vec<_> = self.open.keys().copied().collect();
+        let volumes = self.volumes();
+        let images: Vec<_> = volumes.iter().map(|(_, image)| image.as_str()).collect();
+        let wanted =
+            |(place, open): (&usize, &Open<'_>)| (open.attempt.wanted.volume.clone(), *place);
+        let places: BTreeMap<_, _> = self.open.iter().map(wanted).collect();
         let tool = self.lead.plan.tool_image().as_str();
         let culprit_of = |failure: &Failure| {
-            let place = places.get(culprit(failure, &images, tool)?)?;
-            Some((*place, failure.clone()))
+            let (volume, _) = volumes.get(culprit(failure, &images, tool)?)?;
+            Some((*places.get(volume)?, failure.clone()))
         };
         let until = Instant::now() + LONGEST;
         let mut round = Round { written: Vec::new(), failed: Vec::new(), culprit: None, until };
@@ -260,14 +277,17 @@ impl Following<'_> {
             }
             match state {
                 State::Ended(Conclusion::Written(written)) => round.written.push((place, written)),
-                State::Ended(Conclusion::Failed(_, failure)) => {
-                    round.culprit = round.culprit.take().or_else(|| culprit_of(&failure));
-                    round.failed.push((place, failure));
+                State::Ended(Conclusion::Failed(ending, failure)) => {
+                    if ending != AttemptEnd::Superseded {
+                        round.culprit = round.culprit.take().or_else(|| culprit_of(&failure));
+                    }
+                    round.failed.push((place, ending, failure));
                 }
                 State::Waiting(waiting) => {
-                    // Only an event reports this failure. The launch alone confirms it.
+                    // Only an event reports this failure. The launch alone confirms it, so it does
+                    // not end the Job of another launcher.
                     if let Some(failure) = waiting.unconfirmed {
-                        round.failed.push((place, *failure));
+                        round.failed.push((place, AttemptEnd::DeadlineExceeded, *failure));
                         continue;
                     }
                     match waiting.on {
@@ -307,92 +327,32 @@ impl Following<'_> {
         (self.ended)(*index, Ok(launch.launched(*written, Some(attempt))));
     }
 
-    fn fail(&mut self, place: usize, failure: Failure) {
+    /// Returns the image volumes of the pod and their images, some of which may be those of other
+    /// launches.
+    fn volumes(&self) -> Vec<(String, String)> {
+        let pods = attempt_pods(&self.watch.seen, self.attempt);
+        let specs = pods.into_iter().filter_map(Pod::pod);
+        let volumes = specs.flat_map(|spec| spec.volumes.iter().flatten());
+        let image = |volume: &Volume| {
+            Some((volume.name.clone(), volume.image.as_ref()?.reference.clone()?))
+        };
+        volumes.filter_map(image).collect()
+    }
+
+    fn fail(&mut self, place: usize, ending: AttemptEnd, failure: Failure) {
         if let Some(open) = self.open.remove(&place) {
-            self.failed.insert(place, (open, failure));
+            self.failed.insert(place, GivenUp { open, ending, failure });
         }
     }
 
-    /// Ends the Job because a node fails to pull the image of the launch at this place, so that no
-    /// container has started.
-    async fn start_again(&mut self, culprit: usize, failure: &Failure) -> Continuations {
-        self.end_job().await;
-        let continues = |place: &usize| {
-            let is_culprit = *place == culprit;
-            (*place, if is_culprit { Continuation::Alone } else { Continuation::Share })
-        };
-        let mut continuations: Continuations = self.open.keys().map(continues).collect();
-        for open in mem::take(&mut self.open).into_values() {
-            open.wait.stop();
-            open.member.launch.report.step(retrying(failure));
-        }
-        let failed = mem::take(&mut self.failed).into_iter();
-        continuations.extend(failed.map(|(place, _)| (place, Continuation::StartOver)));
-        continuations
-    }
-
-    /// Finds out whether the attempt has filled ConfigMaps after all, and removes content that may
-    /// not be that of the image. The Job can no longer write by then.
-    async fn settle(&mut self) -> Continuations {
-        let mut continuations = Continuations::new();
-        if self.failed.is_empty() {
-            return continuations;
-        }
-        self.end_job().await;
-        self.wait_for_end().await;
-        for (place, (open, failure)) in mem::take(&mut self.failed) {
-            open.wait.stop();
-            let launch = open.member.launch;
-            self.watch.show(launch.plan.name());
-            let (baseline, attempt) = (&open.member.opened.baseline, Some(open.attempt));
-            // Only a launch of its own records another failure.
-            let is_recorded = failure.reason.is_of_image();
-            let recording = Recording::new(&launch.plan, baseline, attempt, failure, is_recorded);
-            let result = launch.record_failure(recording, &self.watch.seen).await;
-            self.lock().remove(&place);
-            match result {
-                Ok(written) => self.end(open, written).await,
-                Err(failure) => {
-                    launch.report.step(retrying(&failure));
-                    continuations.insert(place, Continuation::StartOver);
-                }
-            }
-        }
-        continuations
-    }
-
-    /// Ends the Job in place, unless it has ended or another launcher with other options may be
-    /// waiting for it.
-    async fn end_job(&self) {
-        let is_running = |job: &Presence<Job>| match job {
-            Presence::There(job) => !is_over(job),
-            Presence::Gone => false,
-            Presence::Unknown => true,
-        };
-        if self.attempt.ownership != JobOwnership::Other && is_running(&self.watch.seen.job) {
-            self.lead.end_job(self.attempt).await;
-        }
-    }
-
-    /// Waits until no pod of the Job is running any more.
-    async fn wait_for_end(&mut self) {
-        let end = Instant::now() + STOPPING;
-        let is_ours = self.attempt.ownership != JobOwnership::Other;
-        let is_running = |job: &Presence<Job>| match job {
-            Presence::There(job) => !is_finished(job),
-            Presence::Gone => false,
-            Presence::Unknown => true,
-        };
-        while is_ours && is_running(&self.watch.seen.job) {
-            let Ok(Ok(())) = timeout_at(end, self.watch.changed()).await else { break };
+    fn fail_all(&mut self, ending: AttemptEnd, failure: &Failure) {
+        let places: Vec<_> = self.open.keys().copied().collect();
+        for place in places {
+            self.fail(place, ending, failure.clone());
         }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeSet<usize>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn retrying(failure: &Failure) -> Step {
-    Step::Retrying { failure: Box::new(failure.clone()), after: Duration::ZERO }
 }

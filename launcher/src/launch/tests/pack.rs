@@ -1,15 +1,18 @@
 //! Launches that share a Job.
 
+mod ending;
+mod rerun;
+
 use std::num::NonZeroUsize;
 
 use http::Method;
 use kube::ResourceExt;
-use unlade_api_server::{Recorded, State, bundles};
+use unlade_api_server::{Disturbance, Recorded, State, bundles};
 use unlade_config_map::mark;
 
 use super::*;
 use crate::batch::MAX_PACK;
-use crate::{Batch, LaunchOutcome};
+use crate::{Batch, BatchUpdate, LaunchOutcome};
 
 const DIGEST: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
 
@@ -23,7 +26,37 @@ async fn launch_packs(server: &Server, requests: &[Request], size: usize) -> Vec
     let launcher = Launcher::new(server.client(), options());
     let pack = NonZeroUsize::new(size).unwrap();
     let batch = Batch { pack, keep_going: true, ..Batch::default() };
-    launcher.launch_all(requests, &batch).await
+    tokio::select! {
+        outcomes = launcher.launch_all(requests, &batch) => outcomes,
+        () = end_jobs(server) => unreachable!(),
+    }
+}
+
+/// Ends each Job a moment after a launcher has ended it in place, as the Job controller does.
+async fn end_jobs(server: &Server) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for mut job in server.objects("jobs", "") {
+            if job["spec"]["activeDeadlineSeconds"] == 1 && job["status"].is_null() {
+                job["status"]["conditions"] = json!([{"type": "Failed", "status": "True"}]);
+                server.put("jobs", job);
+            }
+        }
+    }
+}
+
+/// Asserts that all Jobs but this one have ended.
+fn assert_others_have_ended(server: &State, job: &Value) {
+    for other in server.objects("jobs", "") {
+        let is_this = other["metadata"]["name"] == job["metadata"]["name"];
+        assert!(is_this || !other["status"]["conditions"].is_null(), "{job} beside {other}");
+    }
+}
+
+/// Returns the name of the ConfigMap of a request.
+fn config_map_of(request: &Request) -> String {
+    let image = unlade_name::ImageReference::parse(&request.image).unwrap();
+    crate::name::derived(&image, unlade_config_map::Encoding::Auto)
 }
 
 /// Returns the Jobs of the outcomes, or the reasons of the failures.
@@ -145,6 +178,25 @@ async fn a_broken_bundle_fails_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_launch_that_continues_alone_does_not_blame_its_own_bundle() {
+    let server = Server::new(|server, job| succeed_except(server, job, "b1@"));
+    let launcher = Launcher::new(server.client(), options());
+    let batch = Batch { pack: NonZeroUsize::new(8).unwrap(), ..Batch::default() };
+    let updates = launcher.launch_each(requests(2), batch);
+    let retrying = updates.filter_map(async |update| match update {
+        BatchUpdate::Event { event, .. } => match event.step {
+            Step::Retrying { failure, .. } => Some(*failure),
+            _ => None,
+        },
+        BatchUpdate::Ended { .. } => None,
+    });
+    let retrying: Vec<_> = retrying.collect().await;
+    let [failure] = retrying.as_slice() else { panic!("{retrying:?}") };
+    assert!(failure.message.starts_with("the shared Job pack-"), "{failure:?}");
+    assert!(failure.evidence.message.is_some(), "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_crash_affects_no_bundle_of_the_pack_but_its_own() {
     // The unpacker is killed at the second bundle, whatever Job it is in.
     let server = Server::new(|server, job| {
@@ -178,7 +230,10 @@ fn miss(server: &mut State, job: &Value, missing: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_image_fails_alone_and_the_others_start_again() {
-    let server = Server::new(|server, job| miss(server, job, "b2@"));
+    let server = Server::new(|server, job| {
+        assert_others_have_ended(server, job);
+        miss(server, job, "b2@");
+    });
     let start = tokio::time::Instant::now();
     let jobs = jobs(&launch_packs(&server, &requests(5), 8).await);
     assert_eq!(jobs[2], Err(Reason::ImageNotFound));
@@ -220,89 +275,69 @@ async fn a_config_map_that_someone_else_fills_is_filled_alone() {
     assert!(is_pack(&jobs[1]) && is_pack(&jobs[2]), "{jobs:?}");
 }
 
+/// Runs a pod in which another image takes the place of the image `b0`.
+fn replace(server: &mut State, job: &Value) {
+    let mut replaced = pod(job, "Running", &json!({"running": {}}));
+    for volume in replaced["spec"]["volumes"].as_array_mut().unwrap() {
+        let reference = &mut volume["image"]["reference"];
+        if reference.as_str().is_some_and(|reference| reference.contains("b0@")) {
+            *reference = json!(format!("registry.example/other@{}", DIGEST.replace('1', "2")));
+        }
+    }
+    server.put("pods", replaced);
+}
+
 #[tokio::test(start_paused = true)]
 async fn content_of_a_replaced_image_is_removed_and_the_others_stay() {
     let server = Server::new(|server, job| {
         server.fill(job);
-        let mut replaced = pod(job, "Running", &json!({"running": {}}));
-        for volume in replaced["spec"]["volumes"].as_array_mut().unwrap() {
-            let reference = &mut volume["image"]["reference"];
-            if reference.as_str().is_some_and(|reference| reference.contains("b0@")) {
-                *reference = json!(format!("registry.example/other@{}", DIGEST.replace('1', "2")));
-            }
-        }
-        server.put("pods", replaced);
+        replace(server, job);
     });
-    // The Job ends when its deadline is set.
-    let ending = server.clone();
-    let ends = async {
-        loop {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            for suffix in ["-1", "-2"] {
-                for job in ending.objects("jobs", suffix) {
-                    if job["spec"]["activeDeadlineSeconds"] == 1 && job["status"].is_null() {
-                        let mut ended = job;
-                        ended["status"]["conditions"] =
-                            json!([{"type": "Failed", "status": "True"}]);
-                        ending.put("jobs", ended);
-                    }
-                }
-            }
-        }
-    };
     let requests = requests(3);
-    let outcomes = tokio::select! {
-        outcomes = launch_packs(&server, &requests, 8) => outcomes,
-        () = ends => unreachable!(),
-    };
+    let outcomes = launch_packs(&server, &requests, 8).await;
     let jobs = jobs(&outcomes);
     assert_eq!(jobs[0], Err(Reason::ImageReplaced));
     assert!(is_pack(&jobs[1]) && is_pack(&jobs[2]), "{jobs:?}");
-    let launcher_name = |at: usize| {
-        let image = unlade_name::ImageReference::parse(&requests[at].image).unwrap();
-        crate::name::derived(&image, unlade_config_map::Encoding::Auto)
-    };
-    let config_map = server.object("configmaps", &launcher_name(0));
+    let config_map = server.object("configmaps", &config_map_of(&requests[0]));
     assert_eq!(config_map.get("data"), None, "{config_map}");
-    assert!(server.object("configmaps", &launcher_name(1)).get("data").is_some());
+    assert!(server.object("configmaps", &config_map_of(&requests[1])).get("data").is_some());
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interrupted_batch_waits_for_the_running_pack() {
-    let server = Server::new(|_, _| {});
-    let requests = requests(4);
-    let interrupted =
-        tokio::time::timeout(Duration::from_secs(5), launch_packs(&server, &requests, 8));
-    assert!(interrupted.await.is_err());
-    assert_eq!(server.count("jobs"), 1);
-    let filling = server.clone();
-    let later = async {
-        tokio::time::sleep(Duration::from_secs(5)).await;
-        let job = filling.object("jobs", "-1");
-        filling.put("pods", pod(&job, "Running", &json!({"running": {}})));
-        filling.fill("pack-");
-    };
-    // One image is new, so the new batch would create another pack.
-    let mut more = requests.clone();
-    more.extend([4, 5].map(|at| Request::new(format!("registry.example/more{at}:1"), "default")));
-    let more_server = server.clone();
-    let (outcomes, ()) = tokio::join!(launch_packs(&more_server, &requests, 8), later);
-    let jobs = jobs(&outcomes);
+async fn a_seal_that_cannot_be_recorded_delays_a_pack_by_seconds_only() {
+    let mut n_roles = 0;
+    let server = Server::new(succeed).disturbed(move |request| {
+        let is_role = request.method == Method::POST && request.path.contains("/roles");
+        n_roles += usize::from(is_role);
+        (is_role && n_roles > 1)
+            .then(|| Disturbance::answer(503, "ServiceUnavailable", "not ready"))
+    });
+    let start = tokio::time::Instant::now();
+    let jobs = jobs(&launch_packs(&server, &requests(3), 8).await);
     assert!(jobs.iter().all(is_pack), "{jobs:?}");
-    assert_eq!(server.count("jobs"), 1, "the running Job was adopted");
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_a_bundle_of_a_pack_deletes_its_job() {
-    let server = Server::new(|_, _| {});
-    let requests = requests(2);
-    let interrupted =
-        tokio::time::timeout(Duration::from_secs(5), launch_packs(&server, &requests, 8));
-    assert!(interrupted.await.is_err());
-    let (name, _) = bundles(&server.object("jobs", "-1")).into_iter().next().unwrap();
-    let launcher = Launcher::new(server.client(), options());
-    assert_eq!(launcher.cancel("default", &name).await.unwrap().len(), 1);
-    assert_eq!(server.count("jobs"), 0);
+async fn bundles_with_given_names_are_not_packed() {
+    let server = Server::new(succeed);
+    let named = |(at, request)| Request { name: Name::Given(format!("given-{at}")), ..request };
+    let requests: Vec<_> = requests(2).into_iter().enumerate().map(named).collect();
+    let jobs = jobs(&launch_packs(&server, &requests, 8).await);
+    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_job_of_a_pack_has_only_one_pod_even_after_a_disruption() {
+    for (n, actions) in [(1, &["Ignore", "FailJob"][..]), (2, &["FailJob"])] {
+        let server = Server::new(succeed);
+        launch_packs(&server, &requests(n), 8).await;
+        let spec = &server.object("jobs", "-1")["spec"];
+        let rules = spec["podFailurePolicy"]["rules"].as_array().unwrap();
+        let found: Vec<_> = rules.iter().map(|rule| rule["action"].as_str().unwrap()).collect();
+        assert_eq!(found, actions);
+        assert_eq!(spec["backoffLimit"], if n == 1 { 3 } else { 0 });
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,77 @@
+//! Packs that end before all of their ConfigMaps are filled.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_replaced_image_ends_the_pack_at_once() {
+    let server = Server::new(|server, job| {
+        assert_others_have_ended(server, job);
+        if job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
+            replace(server, job);
+        } else {
+            succeed(server, job);
+        }
+    });
+    let start = tokio::time::Instant::now();
+    let jobs = jobs(&launch_packs(&server, &requests(3), 8).await);
+    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_launch_starts_alone_while_a_pack_runs_that_could_not_be_ended() {
+    let server = Server::new(|server, job| {
+        assert_others_have_ended(server, job);
+        if job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
+            replace(server, job);
+        } else {
+            succeed(server, job);
+        }
+    });
+    let ending = server.clone();
+    let later = async {
+        tokio::time::sleep(Duration::from_mins(5)).await;
+        let mut job = ending.object("jobs", "-1");
+        assert_ne!(job["spec"]["activeDeadlineSeconds"], 1);
+        job["status"]["conditions"] = json!([{"type": "Failed", "status": "True"}]);
+        ending.put("jobs", job);
+    };
+    let denied = server.clone().without(&["patches of jobs"]);
+    let requests = requests(3);
+    let (outcomes, ()) = tokio::join!(launch_packs(&denied, &requests, 8), later);
+    let jobs = jobs(&outcomes);
+    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_of_an_unknown_image_is_removed_whatever_the_pack_failed_of() {
+    let server = Server::new(|server, job| {
+        if !job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
+            for config_map in server.objects("configmaps", &bundles(job)[0].0) {
+                assert!(config_map.get("data").is_none_or(Value::is_null), "{config_map}");
+            }
+            return succeed(server, job);
+        }
+        // Nobody has seen the pod.
+        server.fill_unseen(job);
+        end(server, job, "Failed");
+    });
+    let jobs = jobs(&launch_packs(&server, &requests(2), 8).await);
+    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_config_map_is_not_created_again() {
+    let server = Server::new(|server, job| {
+        let (first, _) = bundles(job).into_iter().next().unwrap();
+        let mut other = server.object("configmaps", &first);
+        other["metadata"]["uid"] = json!("theirs");
+        server.put("configmaps", other);
+        server.fill_some(job, |image| !image.contains("b0@"));
+        server.put("pods", pod(job, "Succeeded", &json!({"terminated": {"exitCode": 0}})));
+        end(server, job, "Failed");
+    });
+    let jobs = jobs(&launch_packs(&server, &requests(3), 8).await);
+    assert_eq!(jobs[0], Err(Reason::ConfigMapDeleted));
+    assert!(is_pack(&jobs[1]) && is_pack(&jobs[2]), "{jobs:?}");
+}
