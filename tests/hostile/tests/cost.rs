@@ -61,6 +61,9 @@ entries! {
     fn cost_of_config_maps_grows_with_their_size_only() { ConfigMap }
     #[test]
     #[ignore = "needs valgrind"]
+    fn cost_of_credentials_grows_with_their_size_only() { Credentials }
+    #[test]
+    #[ignore = "needs valgrind"]
     fn cost_of_comparing_catalogs_grows_with_their_size_only() { Diff }
     #[test]
     #[ignore = "needs valgrind"]
@@ -89,9 +92,6 @@ entries! {
     #[test]
     #[ignore = "needs valgrind"]
     fn cost_of_loading_grows_with_the_size_only() { Load }
-    #[test]
-    #[ignore = "needs valgrind"]
-    fn cost_of_credentials_grows_with_their_size_only() { Credentials }
     #[test]
     #[ignore = "needs valgrind"]
     fn cost_of_rendering_manifests_grows_with_their_size_only() { Manifest }
