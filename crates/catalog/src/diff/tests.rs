@@ -49,7 +49,7 @@ fn snapshot(text: &str) -> Snapshot {
 #[test]
 fn only_one_entry_without_a_name_is_kept() {
     let channel = "schema: olm.channel\npackage: tea\nname: stable\nentries:";
-    let snapshot = snapshot(&format!("{channel} [{{}}, {{name: tea.v1}}, {{}}, 0]\n"));
+    let snapshot = snapshot(&format!("{channel} [{{}}, {{name: tea.v1}}, {{}}]\n"));
     let channel = &snapshot.packages["tea"].channels["stable"];
     let names: Vec<_> = channel.value.entries.iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["", "tea.v1"]);
