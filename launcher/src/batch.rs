@@ -196,11 +196,14 @@ impl Launcher {
         updates: &UnboundedSender<BatchUpdate>,
     ) -> Vec<Vec<Distinct<'r>>> {
         let size = size.get().min(MAX_PACK);
+        if size == 1 {
+            return requests.into_iter().map(|distinct| vec![distinct]).collect();
+        }
         let packables = requests.iter().filter(|(request, _)| self.is_packable(request));
         let packables: Vec<_> = packables.map(|it| (it, sink(it, updates))).collect();
         let shares = packables.iter().map(|(distinct, sink)| share((*distinct, sink)));
         let shares: Vec<_> = shares.collect();
-        let is_packed = size > 1 && shares.len() > 1 && launch::mounts_images(self, &shares).await;
+        let is_packed = shares.len() > 1 && launch::mounts_images(self, &shares).await;
         let mut packs: Vec<Vec<Distinct<'r>>> = Vec::new();
         // The pack that is not full yet, for each namespace and encoding.
         let mut open = HashMap::new();

@@ -11,11 +11,11 @@ use unlade_catalog::{
     Meta, Place,
     edit::{self, Target},
 };
-use unlade_directory::{open_regular_file, read_at_most};
+use unlade_directory::read_at_most;
 
 use crate::{
     Error, Limits, Reading, Texts,
-    opened::{file_name, open_root},
+    opened::{file_name, open_file, open_root},
     read_changed,
 };
 
@@ -200,7 +200,7 @@ impl Changes {
             if path != file_name(&self.root) {
                 return Err(ChangeError::Path { path: path.to_owned() });
             }
-            Box::new(open_regular_file(&self.root).map_err(failed)?)
+            Box::new(open_file(&self.root).map_err(failed)?)
         } else if !is_inside(path) {
             return Err(ChangeError::Path { path: path.to_owned() });
         } else if let Err(error) = full.symlink_metadata() {

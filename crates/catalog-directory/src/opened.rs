@@ -59,8 +59,7 @@ impl<'t> Opened<'t> {
             Root::Dir(directory) => {
                 directory.open_file(path).map_err(|error| unlade_text::chain(&error))
             }
-            // The path may now name another file, such as a FIFO.
-            Root::File(file) => open_regular_file(file).map_err(|error| error.to_string()),
+            Root::File(file) => open_file(file).map_err(|error| error.to_string()),
         };
         Ok(Box::new(file?))
     }
@@ -72,6 +71,11 @@ pub(crate) fn open_root(root: &Path) -> Result<Dir, Error> {
         source::Error::Root { source, .. } => Error::Root { path: root.to_owned(), source },
         error => Error::Directory(error),
     })
+}
+
+/// Opens a catalog that is a single file. Its path may have come to name another one, such as a FIFO.
+pub(crate) fn open_file(root: &Path) -> io::Result<fs::File> {
+    open_regular_file(root)?.ok_or_else(|| io::Error::other("it is not a regular file"))
 }
 
 /// Returns the name of a catalog that is a single file, for messages.

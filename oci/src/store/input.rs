@@ -2,12 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::OFlags;
-use unlade_directory::read_at_most;
+use unlade_directory::{open_regular_file, read_at_most};
 
 /// The size of a block in `st_blocks`, in bytes. It does not depend on the file system.
 const BLOCK: u64 = 512;
@@ -27,13 +26,9 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<Input>> {
     if !path.metadata()?.is_file() {
         return Ok(None);
     }
-    // The path may now name another file, such as a FIFO, which would block.
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    // The path may now name another file, such as a FIFO.
+    let Some(file) = open_regular_file(path)? else { return Ok(None) };
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Ok(None);
-    }
     let size = metadata.len();
     // File systems without support for holes report one at the end. Some of them do not report
     // blocks either.

@@ -2,16 +2,22 @@
 
 use super::*;
 
-#[tokio::test(start_paused = true)]
-async fn a_replaced_image_ends_the_pack_at_once() {
-    let server = Server::new(|server, job| {
+/// Returns a server that replaces the images of packs, and lets other Jobs succeed. No Job may start
+/// before the earlier ones have ended.
+fn server_that_replaces_images_of_packs() -> Server {
+    Server::new(|server, job| {
         assert_others_have_ended(server, job);
         if job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
             replace(server, job);
         } else {
             succeed(server, job);
         }
-    });
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replaced_image_ends_the_pack_at_once() {
+    let server = server_that_replaces_images_of_packs();
     let start = tokio::time::Instant::now();
     let jobs = jobs(&launch_packs(&server, &requests(3), 8).await);
     assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
@@ -20,14 +26,7 @@ async fn a_replaced_image_ends_the_pack_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn no_launch_starts_alone_while_a_pack_runs_that_could_not_be_ended() {
-    let server = Server::new(|server, job| {
-        assert_others_have_ended(server, job);
-        if job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
-            replace(server, job);
-        } else {
-            succeed(server, job);
-        }
-    });
+    let server = server_that_replaces_images_of_packs();
     let ending = server.clone();
     let later = async {
         tokio::time::sleep(Duration::from_mins(5)).await;
