@@ -206,13 +206,13 @@ fn release_build() -> Result<PathBuf, Error> {
 
 /// Returns a new directory for the files of a part.
 fn directory(name: &str) -> Result<PathBuf, Error> {
-    let folder = workspace::target().join("bench").join(name);
-    let file = Error::file(&folder);
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(file)?;
+    let directory = workspace::target().join("bench").join(name);
+    let file = Error::file(&directory);
+    if directory.exists() {
+        fs::remove_dir_all(&directory).map_err(file)?;
     }
-    fs::create_dir_all(&folder).map_err(file)?;
-    Ok(folder)
+    fs::create_dir_all(&directory).map_err(file)?;
+    Ok(directory)
 }
 
 fn with<S: AsRef<std::ffi::OsStr>>(

@@ -14,11 +14,11 @@ pub enum RequestError<'a> {
     Credentials(&'a str),
     /// The client could not build the request.
     Request(&'a str),
-    /// The answer does not come from an API server.
+    /// The response does not come from an API server.
     Response(&'a str),
     /// The configuration of the client is missing or invalid.
     Configuration(&'a str),
-    /// The API server did not answer.
+    /// The API server did not respond.
     NoResponse(&'a str),
     /// No API server has ever answered at this address.
     Unreached {

@@ -65,7 +65,7 @@ reasons! {
     LimitRange = 51,
     /// Pod Security admission rejects the pod.
     PodSecurity = 52,
-    /// An admission webhook rejects an object, or does not answer.
+    /// An admission webhook rejects an object, or does not respond.
     Webhook = 53,
     /// An admission policy rejects an object.
     AdmissionPolicy = 54,
@@ -136,7 +136,7 @@ reasons! {
     Refused = 23,
     /// The API server's certificate is not trusted in the pod.
     Untrusted = 24,
-    /// The API server cannot be reached from the pod, or did not answer in time.
+    /// The API server cannot be reached from the pod, or did not respond in time.
     ApiUnreachableFromPod = 30,
     /// The unpacker could not read or write a local file.
     System = 31,

@@ -96,8 +96,8 @@ pub(crate) async fn pack(
     run_singles(launcher, singles, job, ended).await
 }
 
-/// Checks whether launches like the first of these mount their images. The answer of the API server
-/// is kept for the launches.
+/// Checks whether launches like the first of these mount their images. The response of the API
+/// server is kept for the launches.
 pub(crate) async fn mounts_images(launcher: &Launcher, shares: &[Share<'_>]) -> bool {
     // An invalid request is reported when it is launched.
     let launch = shares.iter().find_map(|it| Launch::new(launcher, it.request, it.sink).ok());
@@ -183,8 +183,8 @@ async fn running_packs(launch: &Launch<'_>) -> Vec<Job> {
     let api: Api<Job> = launch.api();
     let params = ListParams::default().labels(&label::pack_selector());
     let doing = "list the Jobs of packs";
-    let answer = launch.retrier().send(doing, || api.list(&params)).await;
-    match answer.and_then(|answer| answer.expect_value(doing)) {
+    let response = launch.retrier().send(doing, || api.list(&params)).await;
+    match response.and_then(|response| response.expect_value(doing)) {
         Ok(jobs) => jobs.items.into_iter().filter(|job| !condition::is_over(job)).collect(),
         Err(failure) => {
             warn!(%failure, "running packs are not adopted");

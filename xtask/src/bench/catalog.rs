@@ -41,8 +41,8 @@ pub(super) fn whole() -> Result<PathBuf, Error> {
 
 fn catalogs() -> Result<[PathBuf; 2], Error> {
     if Part::Catalogs.exists() {
-        let folder = Part::Catalogs.corpus().join("catalogs/published");
-        return Ok(CATALOGS.map(|catalog| folder.join(catalog)));
+        let directory = Part::Catalogs.corpus().join("catalogs/published");
+        return Ok(CATALOGS.map(|catalog| directory.join(catalog)));
     }
     Err(Error::Missing {
         what: "the published catalogs are missing".into(),
@@ -61,12 +61,12 @@ pub(super) fn run(n_rounds: usize) -> Result<Report, Error> {
     }
     let [whole, _] = &catalogs;
     for (n_copies, is_for_opm) in COPIES {
-        let folder = directory("catalog")?;
-        let megabytes = write_copies(&unlade, whole, n_copies, &folder.join("catalog.json"))?;
+        let directory = directory("catalog")?;
+        let megabytes = write_copies(&unlade, whole, n_copies, &directory.join("catalog.json"))?;
         let label = format!("{n_copies} copies, {megabytes:.1} MB");
         let opm = is_for_opm.then_some(opm.as_path());
-        rows += &compare(&folder, &label, &unlade, opm, n_rounds)?;
-        fs::remove_dir_all(&folder).map_err(Error::file(&folder))?;
+        rows += &compare(&directory, &label, &unlade, opm, n_rounds)?;
+        fs::remove_dir_all(&directory).map_err(Error::file(&directory))?;
     }
     let text = include_str!("note/catalog.md.in").replace("{catalog}", &rows);
     Ok(Report { goals: Vec::new(), text })

@@ -83,7 +83,7 @@ fn axes() -> [Axis; 3] {
 
 pub(super) fn run(n_rounds: usize) -> Result<Report, Error> {
     let programs = side::programs()?;
-    let folder = directory("growth")?;
+    let directory = directory("growth")?;
     let mut goals = Vec::new();
     let (mut rows, mut images) = (HEADING.to_owned(), String::new());
     for axis in axes() {
@@ -91,7 +91,7 @@ pub(super) fn run(n_rounds: usize) -> Result<Report, Error> {
         let mut sides = side::start(&programs)?;
         let mut lines = Vec::new();
         for work in axis.works {
-            let [ours, theirs] = measure(&axis, work, &mut sides, &folder, n_rounds)?;
+            let [ours, theirs] = measure(&axis, work, &mut sides, &directory, n_rounds)?;
             let line = fit::line(&ours.times);
             for (whose, series) in [("ours", &ours), ("Go's", &theirs)] {
                 rows += &row(&axis, work, whose, series);
@@ -135,12 +135,12 @@ fn measure(
     axis: &Axis,
     work: &str,
     sides: &mut Pair<Side>,
-    folder: &Path,
+    directory: &Path,
     n_rounds: usize,
 ) -> Result<Pair<Series>, Error> {
     let mut series = Pair::<Series>::default();
     for point in &axis.points {
-        let list = write(point, work, folder)?;
+        let list = write(point, work, directory)?;
         // What is short is repeated, and a single bundle that is not repeated is measured often.
         let is_repeated = axis.name != "bundles";
         let size = point.n_files * point.file_size;
@@ -180,11 +180,11 @@ fn row(axis: &Axis, work: &str, whose: &str, Series { times, peaks }: &Series) -
 
 /// Writes the bundle of a point, and returns the list of the inputs of `work`: a ConfigMap with all
 /// its files, or each file.
-fn write(point: &Point, work: &str, folder: &Path) -> Result<PathBuf, Error> {
+fn write(point: &Point, work: &str, directory: &Path) -> Result<PathBuf, Error> {
     let texts: Vec<_> =
         (0..point.n_files).map(|number| manifest(number, point.file_size)).collect();
     let put = |name: String, bytes: &[u8]| {
-        let path = folder.join(name);
+        let path = directory.join(name);
         fs::write(&path, bytes).map_err(Error::file(&path)).map(|()| path)
     };
     let files = if work == "load" {
@@ -204,7 +204,7 @@ fn write(point: &Point, work: &str, folder: &Path) -> Result<PathBuf, Error> {
         let put = |(number, text): (usize, &String)| put(format!("{number}.yaml"), text.as_bytes());
         texts.iter().enumerate().map(put).collect::<Result<_, _>>()?
     };
-    let list = folder.join("list");
+    let list = directory.join("list");
     rate::write_list(&list, files.iter().map(PathBuf::as_path))?;
     Ok(list)
 }

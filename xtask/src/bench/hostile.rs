@@ -116,14 +116,10 @@ struct Row {
 }
 
 fn rows(programs: &Programs, family: &str, size: usize) -> Result<Vec<Row>, Error> {
-    let folder = workspace::target().join("hostile");
-    let file = Error::file(&folder);
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(file)?;
-    }
-    fs::create_dir_all(&folder).map_err(file)?;
-    let text = programs.hostile(&["runs", family, &size.to_string(), &folder.to_string_lossy()])?;
-    let bytes = fs::metadata(folder.join("input")).map_err(file)?.len();
+    let directory = super::directory("hostile")?;
+    let text =
+        programs.hostile(&["runs", family, &size.to_string(), &directory.to_string_lossy()])?;
+    let bytes = fs::metadata(directory.join("input")).map_err(Error::file(&directory))?.len();
     let mut rows = Vec::new();
     for line in text.lines() {
         let planned: Planned = serde_json::from_str(line)

@@ -27,10 +27,10 @@ pub(super) fn build() -> Result<Peers, Error> {
             hint: "install the version of Go in tests/peers/go.mod".into(),
         });
     }
-    let folder = workspace::target().join("peers");
+    let directory = workspace::target().join("peers");
     let cache = Settings::from_env()?.cache;
     let build = |package: &str, name: &str| {
-        let program = folder.join(name);
+        let program = directory.join(name);
         let mut go = Command::new("go");
         go.current_dir(workspace::root().join("tests/peers")).env("CGO_ENABLED", "0");
         go.args(["build", "-trimpath", "-ldflags", "-s -w"]);

@@ -23,8 +23,8 @@ pub(super) fn draw(
     y: &str,
     lines: &[Line],
 ) -> Result<(), Error> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(Error::file(folder))?;
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).map_err(Error::file(directory))?;
     }
     try_draw(path, title, x, y, lines)
         .map_err(|error| Error::Found(format!("failed to draw {}: {error}", path.display())))

@@ -39,7 +39,7 @@ const OURS: [(&str, &str); 5] = [
 
 /// The lists of inputs in a directory, each with the number of inputs and of their decoded bytes.
 struct Lists {
-    folder: PathBuf,
+    directory: PathBuf,
     sizes: Vec<(&'static str, usize, f64)>,
 }
 
@@ -97,7 +97,7 @@ fn floors(sides: &mut Pair<Side>, lists: &Lists, n_rounds: usize) -> Result<Stri
 
 impl Lists {
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.directory.join(name)
     }
 
     /// Returns a description of the inputs, and the number of their bytes.
@@ -107,13 +107,21 @@ impl Lists {
         let kind = if name == "manifests" { "manifests" } else { "bundles" };
         (format!("{n_inputs} {kind}, {:.1} MB", n_bytes / 1e6), n_bytes)
     }
+
+    fn add(&mut self, name: &'static str, files: &[(PathBuf, u64)]) -> Result<(), Error> {
+        write_list(&self.path(name), files.iter().map(|(path, _)| path.as_path()))?;
+        #[expect(clippy::cast_precision_loss, reason = "fewer bytes than 2^52")]
+        let n_bytes = files.iter().map(|(_, size)| size).sum::<u64>() as f64;
+        self.sizes.push((name, files.len(), n_bytes));
+        Ok(())
+    }
 }
 
 /// Writes the lists: the manifests, and what upstream's writer makes of each bundle in each
 /// encoding. It refuses bundles that are too large for a ConfigMap.
 fn prepare(peer: &Path) -> Result<Lists, Error> {
     let bundles = sample::all()?;
-    let mut lists = Lists { folder: directory("rate")?, sizes: Vec::new() };
+    let mut lists = Lists { directory: directory("rate")?, sizes: Vec::new() };
     let manifests: Vec<_> =
         bundles.iter().map(Bundle::manifests).collect::<Result<Vec<_>, _>>()?.concat();
     lists.add("manifests", &manifests)?;
@@ -122,7 +130,7 @@ fn prepare(peer: &Path) -> Result<Lists, Error> {
         let mut fitting = Vec::new();
         for ((bundle, config_map), number) in bundles.iter().zip(config_maps).zip(0..) {
             let Some(config_map) = config_map else { continue };
-            let path = lists.folder.join(format!("{encoding}-{number}.json"));
+            let path = lists.directory.join(format!("{encoding}-{number}.json"));
             fs::write(&path, config_map.to_string()).map_err(Error::file(&path))?;
             let size = bundle.manifests()?.iter().map(|(_, size)| size).sum();
             fitting.push((path, size));
@@ -130,16 +138,6 @@ fn prepare(peer: &Path) -> Result<Lists, Error> {
         lists.add(encoding, &fitting)?;
     }
     Ok(lists)
-}
-
-impl Lists {
-    fn add(&mut self, name: &'static str, files: &[(PathBuf, u64)]) -> Result<(), Error> {
-        write_list(&self.path(name), files.iter().map(|(path, _)| path.as_path()))?;
-        #[expect(clippy::cast_precision_loss, reason = "fewer bytes than 2^52")]
-        let n_bytes = files.iter().map(|(_, size)| size).sum::<u64>() as f64;
-        self.sizes.push((name, files.len(), n_bytes));
-        Ok(())
-    }
 }
 
 /// Writes a list for [`Side::measure`].

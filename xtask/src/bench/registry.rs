@@ -44,11 +44,11 @@ pub(super) fn run(n_rounds: usize) -> Result<Report, Error> {
     if !has_skopeo {
         eprintln!("SKIPPED: skopeo, because it is not on the PATH");
     }
-    let folder = directory("registry")?;
-    let registry = Registry::start(&folder)?;
+    let directory = directory("registry")?;
+    let registry = Registry::start(&directory)?;
     let mut images = Vec::new();
     for (number, bundle) in all.iter().enumerate() {
-        images.push(registry.add(&bundle.path, number, &folder)?);
+        images.push(registry.add(&bundle.path, number, &directory)?);
     }
     let ours = |words: &[&str], images: &[String]| {
         let mut command = with(&unlade, words);
@@ -97,26 +97,26 @@ struct Registry {
 }
 
 impl Registry {
-    /// Starts an empty registry with its files in `folder`.
-    fn start(folder: &Path) -> Result<Self, Error> {
-        let file = Error::file(folder);
+    /// Starts an empty registry with its files in `directory`.
+    fn start(directory: &Path) -> Result<Self, Error> {
+        let file = Error::file(directory);
         let program = unlade_testbed::registry_program(
             &Settings::from_env()?.cache,
             &mut cluster::print_line,
         )?;
         let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let address = free.map_err(file)?.to_string();
-        let config = folder.join("config.yml");
+        let config = directory.join("config.yml");
         // JSON, which is YAML.
         let text = serde_json::json!({
             "version": "0.1",
             "log": {"level": "warn", "accesslog": {"disabled": true}},
-            "storage": {"filesystem": {"rootdirectory": folder.join("images")}},
+            "storage": {"filesystem": {"rootdirectory": directory.join("images")}},
             "http": {"addr": address},
         });
         std::fs::write(&config, text.to_string()).map_err(file)?;
         let mut command = with(&program, ["serve".as_ref(), config.as_os_str()]);
-        command.stderr(File::create(folder.join("log")).map_err(file)?);
+        command.stderr(File::create(directory.join("log")).map_err(file)?);
         let process = command
             .spawn()
             .map_err(|source| Error::Start { program: program.display().to_string(), source })?;
@@ -127,7 +127,7 @@ impl Registry {
             // Another program can have taken the port.
             let has_ended = registry.process.try_wait().map_err(file)?.is_some();
             if has_ended || begin.elapsed() > START {
-                let log = folder.join("log");
+                let log = directory.join("log");
                 return Err(Error::Found(format!("the registry did not start: {}", log.display())));
             }
             if is_accepting {
@@ -138,8 +138,8 @@ impl Registry {
     }
 
     /// Builds the image of a bundle, pushes it, and returns its name.
-    fn add(&self, bundle: &Path, number: usize, folder: &Path) -> Result<String, Error> {
-        let archive = folder.join("image.tar");
+    fn add(&self, bundle: &Path, number: usize, directory: &Path) -> Result<String, Error> {
+        let archive = directory.join("image.tar");
         let fails = |error: &dyn std::error::Error| {
             Error::Found(format!("{}: {}", bundle.display(), unlade_text::chain(error)))
         };

@@ -47,9 +47,9 @@ pub(super) fn measured(all: &[Bundle]) -> [usize; 2] {
 
 /// Returns all bundles of the corpus, largest first.
 pub(super) fn all() -> Result<Vec<Bundle>, Error> {
-    let folder = Part::Bundles.corpus().join("bundles");
+    let directory = Part::Bundles.corpus().join("bundles");
     let mut all = Vec::new();
-    for package in entries(&folder)? {
+    for package in entries(&directory)? {
         for version in entries(&package)? {
             all.push(bundle(version)?);
         }
@@ -73,7 +73,7 @@ fn in_units(size: u64) -> String {
     }
 }
 
-/// Returns the size of a file, or of all files below a folder, in bytes.
+/// Returns the size of a file, or of all files below a directory, in bytes.
 fn size(path: &Path) -> Result<u64, Error> {
     let metadata = fs::symlink_metadata(path).map_err(Error::file(path))?;
     if metadata.is_dir() {
