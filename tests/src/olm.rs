@@ -5,7 +5,7 @@
 mod unpack;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use unlade_oci::Platform;
@@ -107,11 +107,15 @@ impl Olm {
         }
         let list = json!({"apiVersion": "v1", "kind": "List", "items": crds});
         kubectl.apply(&list).unwrap_or_else(|error| panic!("{error}"));
-        let wait = [&["wait", "--for=condition=Established", "--timeout=300s", "crd"], &names[..]];
-        // kubectl fails at once while a definition has no conditions.
-        let end = Instant::now() + PATIENCE;
-        while let Err(error) = kubectl.run(wait.concat()) {
-            assert!(Instant::now() < end, "{error}");
+        // `kubectl wait` fails at once while a definition has no conditions.
+        for name in names {
+            home.wait(&format!("crd/{name}"), PATIENCE, |crd| {
+                let conditions = crd.pointer("/status/conditions").and_then(Value::as_array);
+                conditions.into_iter().flatten().any(|condition| {
+                    condition.get("type").is_some_and(|kind| kind == "Established")
+                        && condition.get("status").is_some_and(|status| status == "True")
+                })
+            });
         }
     }
 
