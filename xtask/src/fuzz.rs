@@ -2,15 +2,11 @@
 
 use std::{
     fs,
-    io::Write as _,
     path::{Path, PathBuf},
     process::Command,
     sync::Mutex,
     thread,
-    time::{Duration, SystemTime},
 };
-
-use serde::{Deserialize, Serialize};
 
 use crate::{
     bench::measure::{Arguments as Measure, Run, run_within},
@@ -20,6 +16,7 @@ use crate::{
 };
 
 mod report;
+mod total;
 
 use report::Report;
 
@@ -50,8 +47,8 @@ const MEMORY: u32 = 2_048;
 /// Runs fuzz targets, and prints a table of the runs.
 ///
 /// Builds them with the stable toolchain and without cargo-fuzz, whose layout they have.
-/// Interesting inputs are kept in fuzz/corpus, findings in fuzz/artifacts, and the processor time
-/// of all runs in target/fuzz/runs.jsonl. Fails if there is a finding.
+/// Interesting inputs are kept in fuzz/corpus, and findings in fuzz/artifacts. Fails if there is a
+/// finding.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The time that each target runs, in seconds.
@@ -60,22 +57,14 @@ pub(crate) struct Arguments {
     /// The number of targets that run at the same time.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
+    /// Add the runs to the totals in docs/fuzzing.md.
+    #[arg(long)]
+    record: bool,
     /// Run one target with this file only, and show its output.
     #[arg(long, value_name = "FILE", requires = "targets")]
     reproduce: Option<PathBuf>,
     /// The targets; all targets by default.
     targets: Vec<String>,
-}
-
-/// The record of a run of a target.
-#[derive(Debug, Serialize, Deserialize)]
-struct Record {
-    target: String,
-    /// The end of the run, in seconds since 1970.
-    at: u64,
-    cpu_seconds: f64,
-    executions: u64,
-    findings: usize,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
@@ -120,7 +109,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let reports = reports.into_inner().unwrap_or_default();
     let mut reports: Vec<Report> = reports.into_iter().collect::<Result<_, _>>()?;
     reports.sort_by(|one, other| one.target.cmp(&other.target));
-    keep(&reports)?;
+    if arguments.record {
+        total::record(&reports)?;
+    }
     summarize(&reports)
 }
 
@@ -190,44 +181,11 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     entries.map(|entry| Ok(entry.map_err(file)?.path())).collect()
 }
 
-/// Appends the runs to the earlier ones, and prints how long each target has run in total.
-fn keep(reports: &[Report]) -> Result<(), Error> {
-    let path = place().join("runs.jsonl");
-    let file = Error::file(&path);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let at = now.unwrap_or(Duration::ZERO).as_secs();
-    let mut kept = fs::File::options().append(true).create(true).open(&path).map_err(file)?;
-    for report in reports {
-        let record = Record {
-            target: report.target.clone(),
-            at,
-            cpu_seconds: report.cpu,
-            executions: report.executions,
-            findings: report.findings.len(),
-        };
-        let line = serde_json::to_string(&record)
-            .map_err(|source| Error::Answer { program: "fuzz".into(), source })?;
-        writeln!(kept, "{line}").map_err(file)?;
-    }
-    Ok(())
-}
-
-/// Returns the seconds of processor time and the executions of all runs, including this one.
-fn total() -> (f64, u64) {
-    let text = fs::read_to_string(place().join("runs.jsonl")).unwrap_or_default();
-    let records = text.lines().filter_map(|line| serde_json::from_str::<Record>(line).ok());
-    records.fold((0.0, 0), |(cpu, executions), record| {
-        (cpu + record.cpu_seconds, executions + record.executions)
-    })
-}
-
 fn summarize(reports: &[Report]) -> Result<(), Error> {
     println!("{}", report::HEADING);
     for report in reports {
         println!("{}", report.row());
     }
-    let (cpu, executions) = total();
-    println!("\nAll runs on this machine: {:.2} CPU hours, {executions} executions.", cpu / 3600.0);
     let failed: Vec<_> = reports.iter().filter(|report| report.is_finding()).collect();
     for report in &failed {
         eprintln!("{}", report.explain());
