@@ -177,9 +177,10 @@ fn run_part(part: Part, rounds: Option<usize>, machine: &str) -> Result<(), Erro
         let section = format!("## {heading}\n\n{note}{}\n", text.trim());
         println!("{section}");
         page.replace(name, &section);
+        let link = part.link();
         let before = page.section(RATIOS).to_owned();
-        let after = goal::merge(&before, &part.link(), &goals, &Part::ALL.map(Part::link));
-        for (what, change) in goal::changes(&before, &after) {
+        let after = goal::merge(&before, &link, &goals, &Part::ALL.map(Part::link));
+        for (what, change) in goal::changes(&link, &before, &after) {
             eprintln!("{what}: {:+.1} % since the last run", (change - 1.0) * 100.0);
         }
         page.replace(RATIOS, &after);

@@ -114,19 +114,14 @@ pub(crate) struct ForTests {
 impl ForTests {
     /// Starts a testbed for this checkout, beside those of users. It is always new, whatever an
     /// earlier run left behind, and is removed when this process ends, even by a signal.
-    pub(crate) fn up(n_nodes: usize) -> Result<Self, Error> {
+    pub(crate) fn up(nodes: &[Node]) -> Result<Self, Error> {
         let mut hasher = DefaultHasher::new();
         workspace::root().hash(&mut hasher);
         let name = format!("tests-{:06x}", hasher.finish() & 0xff_ffff);
         let settings = Settings::from_env()?.named(&name)?;
         Testbed::down(&settings)?;
-        let mut nodes = vec![Node::default(); n_nodes];
-        // One of several nodes reports the digests of image volumes.
-        if let [_, .., last] = nodes.as_mut_slice() {
-            *last = std::mem::take(last).with_volume_digests();
-        }
         let testbed = helper()
-            .and_then(|helper| Ok(Testbed::up(&settings, &nodes, &helper, &mut print_line)?))
+            .and_then(|helper| Ok(Testbed::up(&settings, nodes, &helper, &mut print_line)?))
             .and_then(|testbed| Ok(testbed.down_after(&settings, process::id())?));
         if let Err(error) = testbed {
             // The original error says more than an error of the removal.

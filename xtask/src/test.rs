@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, env, thread};
 
-use unlade_testbed::Settings;
+use unlade_testbed::{Node, Settings};
 
 use crate::{
     cluster,
@@ -110,7 +110,9 @@ fn testbed(plan: &mut Plan) -> Option<cluster::ForTests> {
     if !plan.needs_testbed {
         return None;
     }
-    match cluster::ForTests::up(2) {
+    // One of the nodes reports the digests of image volumes.
+    let nodes = [Node::default(), Node::default().with_volume_digests()];
+    match cluster::ForTests::up(&nodes) {
         Ok(testbed) => Some(testbed),
         Err(error) => {
             let why = format!("the testbed did not come up: {error}");

@@ -8,6 +8,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement, which every error must end")]
 
+mod batch;
 mod nothing;
 mod olm;
 mod ours;
@@ -29,6 +30,8 @@ use tool::Tools;
 const ROUNDS: usize = 20;
 /// The number of rounds with known images for each round with new images, which takes long.
 const NEW: usize = 4;
+/// The number of rounds with one bundle for each round with many bundles, which takes minutes.
+const MANY: usize = 8;
 /// The number of earlier rounds that do not count, in which images are pulled and connections opened.
 const WARM_UP: usize = 2;
 
@@ -85,6 +88,7 @@ fn main() {
                 tables.add(&format!("{label}, images new to the node"), &runs);
             }
         }
+        batch::measure_all(stage, rounds.div_ceil(MANY), &mut tables).await;
         Tables::print_weights(&stage.tools.weights());
         tables.print();
     });

@@ -1,6 +1,6 @@
 //! A namespace of a testbed, images in its registry, and a client.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
@@ -8,17 +8,21 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{DeleteParams, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::{Api, Client, Config, ResourceExt};
 use tokio::time::{Instant, sleep};
 use unlade_bundle::Limits;
 use unlade_oci::Platform;
-use unlade_oci::build::bundle;
+use unlade_oci::build::{Entry, bundle};
 use unlade_tests::cluster::{Cluster, Namespace};
 
 use crate::{Way, tool::Tools};
 
 /// How long the cluster may take to clear up.
 const PATIENCE: Duration = Duration::from_mins(2);
+/// How long the cluster may take to clear up after many launches.
+const PATIENCE_FOR_MANY: Duration = Duration::from_mins(10);
+/// The ConfigMap that Kubernetes creates in each namespace.
+const AUTHORITY: &str = "kube-root-ca.crt";
 /// How often it is asked whether it has.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// Where it is measured.
@@ -59,6 +63,19 @@ impl Stage<'_> {
         self.cluster.push(&image, &format!("bench/{name}:1"))
     }
 
+    /// Pushes `n` images of these bundles, which differ from those of any other `round`, and
+    /// returns their names with the digests.
+    pub(crate) fn push_many(&self, directories: &[PathBuf], round: &str, n: usize) -> Vec<String> {
+        let push = |(number, directory): (usize, &PathBuf)| {
+            let mut image = bundle::image(directory, Platform::host(), &Limits::default()).unwrap();
+            // Another file in the layer, so that the node has to pull all of it.
+            let layer = image.layers.first_mut().unwrap();
+            layer.entries.push(Entry::file("round", format!("{round}-{number}")));
+            self.cluster.push(&image, &format!("bench/{round}-{number}:1"))
+        };
+        directories.iter().cycle().take(n).enumerate().map(push).collect()
+    }
+
     /// Images with the same programs as in [`Stage::tools`], which no node has.
     pub(crate) fn renew_tools(&self, way: Way, round: &str) -> Tools {
         self.tools.renew(self.cluster, way, round)
@@ -68,16 +85,39 @@ impl Stage<'_> {
     /// waits until it is gone, so that it does not slow down the next launch.
     pub(crate) async fn clear(&self, name: &str) {
         let end = Instant::now() + PATIENCE;
+        self.until_jobs_end(end).await;
+        let config_maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), self.namespace());
+        config_maps.delete(name, &DeleteParams::default()).await.unwrap();
+        self.until_empty(end).await;
+    }
+
+    /// Does the same for all launches of a batch.
+    pub(crate) async fn clear_all(&self) {
+        let end = Instant::now() + PATIENCE_FOR_MANY;
+        self.until_jobs_end(end).await;
+        let config_maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), self.namespace());
+        // The certificate authority of the API server has no owner, and stays.
+        for config_map in config_maps.list_metadata(&ListParams::default()).await.unwrap() {
+            let name = config_map.name_any();
+            if name != AUTHORITY {
+                config_maps.delete(&name, &DeleteParams::default()).await.unwrap();
+            }
+        }
+        self.until_empty(end).await;
+    }
+
+    async fn until_jobs_end(&self, end: Instant) {
         let jobs: Api<Job> = Api::namespaced(self.client.clone(), self.namespace());
         let all = ListParams::default();
         while !jobs.list(&all).await.unwrap().items.iter().all(is_over) {
-            assert!(Instant::now() < end, "{name}: its Job has not ended");
+            assert!(Instant::now() < end, "a Job has not ended");
             sleep(INTERVAL).await;
         }
-        let config_maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), self.namespace());
-        config_maps.delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    async fn until_empty(&self, end: Instant) {
         while self.n_left().await > 0 {
-            assert!(Instant::now() < end, "{name}: something of it is still there");
+            assert!(Instant::now() < end, "some objects have not been deleted");
             sleep(INTERVAL).await;
         }
     }

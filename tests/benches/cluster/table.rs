@@ -6,15 +6,21 @@ use serde_json::{Value, json};
 use unlade_launcher::Strategy;
 
 use crate::tool::Weight;
-use crate::{Run, Way};
+use crate::{Run, Way, batch};
 
 /// A line for each way and bundle.
 #[derive(Default)]
 pub(crate) struct Tables {
     totals: Vec<String>,
     phases: Vec<String>,
+    batches: Vec<String>,
     goals: Vec<Value>,
 }
+
+/// How many times faster than OLM's Jobs many bundles in one call must be, and the memory that a
+/// call may need, in MiB.
+const BATCH_SPEED: f64 = 6.0;
+const BATCH_MEMORY: f64 = 64.0;
 
 /// The part of the time of OLM's Job that a way may take, if it has a goal.
 fn most(way: Way) -> Option<f64> {
@@ -65,6 +71,43 @@ impl Tables {
         }
     }
 
+    /// Adds a line for each way to unpack many bundles.
+    pub(crate) fn add_batches(&mut self, label: &str, ways: &[(batch::Way, Vec<batch::Run>)]) {
+        let median = |runs: &[batch::Run]| {
+            let mut totals: Vec<_> = runs.iter().map(|run| run.total.as_secs_f64()).collect();
+            totals.sort_by(f64::total_cmp);
+            at(&totals, 0.5)
+        };
+        let of_olm = ways.iter().find(|(way, _)| *way == batch::Way::Olm);
+        let of_olm = of_olm.map_or(f64::NAN, |(_, runs)| median(runs));
+        let names = ways.iter().flat_map(|(_, runs)| runs).map(|run| &run.csv_names);
+        let mut names: Vec<_> = names.collect();
+        names.dedup();
+        assert_eq!(names.len(), 1, "all ways give the same bundles");
+        for (way, runs) in ways {
+            let total = median(runs);
+            let speed = of_olm / total;
+            let peak = runs.iter().map(|run| run.peak).fold(0.0, f64::max);
+            let name = batch_name(*way);
+            let cell = if speed.is_nan() { "-".to_owned() } else { format!("{speed:.1}") };
+            self.batches.push(format!(
+                "| {label} | {name} | {cell} | {total:.1} s | {peak:.0} MiB | {} |",
+                runs.len()
+            ));
+            if *way == batch::PACKED {
+                if !speed.is_nan() {
+                    let what = format!("{label}, {name}: speed, compared with OLM's Jobs");
+                    let bound = json!({"AtLeast": BATCH_SPEED});
+                    self.goals.push(json!({"what": what, "measured": speed, "bound": bound}));
+                }
+                let what = format!("{label}, {name}: peak memory of the launcher");
+                let bound = json!({"AtMost": BATCH_MEMORY});
+                self.goals
+                    .push(json!({"what": what, "measured": peak, "unit": " MiB", "bound": bound}));
+            }
+        }
+    }
+
     /// A line for each image.
     pub(crate) fn print_weights(weights: &[(&str, Weight)]) {
         println!("| image | pulled | unpacked |");
@@ -90,6 +133,13 @@ impl Tables {
         for line in &self.phases {
             println!("{line}");
         }
+        println!(
+            "\n| bundles in one call | method | times OLM's speed | until all are loaded \
+             | peak memory of the caller | rounds |\n|---|---|--:|--:|--:|--:|"
+        );
+        for line in &self.batches {
+            println!("{line}");
+        }
         // `cargo xtask bench` collects these lines.
         for goal in &self.goals {
             println!("goal: {goal}");
@@ -105,6 +155,20 @@ fn name(way: Way) -> &'static str {
         Way::Ours(Strategy::ImageVolume) => "`image-volume`",
         Way::Ours(Strategy::Auto) => "`auto`",
         Way::Nothing => "a Job that does nothing",
+    }
+}
+
+fn batch_name(way: batch::Way) -> String {
+    match way {
+        batch::Way::Olm => "OLM's Jobs, all at once".to_owned(),
+        batch::Way::Ours { concurrency, pack } => {
+            let strategy = name(Way::Ours(Strategy::ImageVolume));
+            let pods = match pack {
+                1 => "pods".to_owned(),
+                n => format!("pods with {n} bundles"),
+            };
+            format!("{strategy}, {concurrency} {pods} at once")
+        }
     }
 }
 

@@ -50,6 +50,10 @@ pub struct Node {
     pub taints: Vec<String>,
     /// Feature gates to enable in its kubelet, in addition to those that are on by default.
     pub features: Vec<String>,
+    /// Whether its kubelet pulls images one after another, five per second with a burst of ten,
+    /// which are the defaults. Otherwise, pulls have no limit.
+    #[serde(default)]
+    pub has_pull_limits: bool,
 }
 
 impl Node {
@@ -252,9 +256,9 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
             "healthzBindAddress": node_address(index),
             "imageGCHighThresholdPercent": 100,
             "podLogsDir": "/var/log/pods",
-            // No limit, because tests pull many small images at once.
-            "registryPullQPS": 0,
-            "serializeImagePulls": false,
+            // Tests pull many small images at once. With limits, these are the kubelet's defaults.
+            "registryPullQPS": if node.has_pull_limits { 5 } else { 0 },
+            "serializeImagePulls": node.has_pull_limits,
         })
     }
 }

@@ -53,7 +53,7 @@ fn catalogs() -> Result<[PathBuf; 2], Error> {
 pub(super) fn run(n_rounds: usize) -> Result<Report, Error> {
     let catalogs = catalogs()?;
     let unlade = release_build()?;
-    let opm = peer::build()?.opm;
+    let opm = peer::build_opm()?;
     let mut rows = table::HEADING.to_owned();
     for catalog in &catalogs {
         let label = catalog.file_name().unwrap_or_default().to_string_lossy();

@@ -3,6 +3,8 @@
 
 use std::{env, process::Command};
 
+use unlade_testbed::Node;
+
 use super::{Report, goal::Goal};
 use crate::{
     cluster::{CLUSTER, ForTests},
@@ -29,8 +31,10 @@ pub(super) fn run(n_rounds: usize) -> Result<Report, Error> {
     let output = if env::var_os(CLUSTER).is_some_and(|cluster| !cluster.is_empty()) {
         capture(&mut bench)
     } else {
-        // One node, so that it has all the images after the first rounds.
-        ForTests::up(1)?.run(&mut bench, capture)
+        // One node, so that it has all the images after the first rounds, with the limits that the
+        // nodes of users have.
+        let node = Node { has_pull_limits: true, ..Node::default() };
+        ForTests::up(&[node])?.run(&mut bench, capture)
     }?;
     let output = String::from_utf8_lossy(&output);
     let (goals, tables): (Vec<_>, Vec<_>) = output.lines().partition(|line| line.starts_with(GOAL));

@@ -74,10 +74,12 @@ pub(super) fn merge(table: &str, part: &str, goals: &[Goal], parts: &[String]) -
     format!("{HEADING}{}", rows.collect::<String>())
 }
 
-/// Returns the rows with another measured number than before: what, and the new number divided by
+/// Returns the rows of a part that were measured before, too: what, and the new number divided by
 /// the old one.
-pub(super) fn changes<'t>(before: &str, after: &'t str) -> Vec<(&'t str, f64)> {
-    let changed = after.lines().filter_map(|row| {
+pub(super) fn changes<'t>(part: &str, before: &str, after: &'t str) -> Vec<(&'t str, f64)> {
+    let begin = format!("| {part} |");
+    let rows = after.lines().filter(|row| row.starts_with(&begin));
+    let changed = rows.filter_map(|row| {
         let (name, new) = measured(row)?;
         let (_, old) = before.lines().filter_map(measured).find(|(other, _)| *other == name)?;
         Some((name, new / old))
@@ -129,7 +131,8 @@ mod tests {
     fn changes_are_relative_to_the_row_with_the_same_name() {
         let before = goal(2.0, Bound::None).row("a") + &goal(9.0, Bound::None).row("b");
         let after = goal(3.0, Bound::AtMost(1.0)).row("a") + &goal(1.0, Bound::None).row("c");
-        assert_eq!(changes(&before, &after), [("| a | load", 1.5)]);
-        assert_eq!(changes(HEADING, HEADING), []);
+        assert_eq!(changes("a", &before, &after), [("| a | load", 1.5)]);
+        assert_eq!(changes("b", &before, &before), [("| b | load", 1.0)]);
+        assert_eq!(changes("c", &before, &after), []);
     }
 }

@@ -9,8 +9,7 @@ use std::{
 use super::{
     Report,
     goal::{Bound, Goal},
-    peer::{self, Peers},
-    release_build,
+    peer, release_build,
     sample::{self, Bundle},
     table::{self, Task},
     with,
@@ -31,10 +30,16 @@ struct Programs {
     unlade: PathBuf,
 }
 
+/// The Go programs.
+struct Peers {
+    peer: PathBuf,
+    opm: PathBuf,
+}
+
 pub(super) fn run(n_rounds: usize) -> Result<Report, Error> {
     let bundles = sample::bundles()?;
     let programs = Programs { unpacker: dist::build()?.program, unlade: release_build()? };
-    let peers = peer::build()?;
+    let peers = Peers { peer: peer::build_peer()?, opm: peer::build_opm()? };
     let mut goals = Vec::new();
     let mut rows = table::HEADING.to_owned();
     for (number, bundle) in bundles.iter().enumerate() {

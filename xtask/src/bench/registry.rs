@@ -39,7 +39,7 @@ const ROUNDS_OF_ALL: usize = 3;
 pub(super) fn run(n_rounds: usize) -> Result<Report, Error> {
     let all = sample::all()?;
     let unlade = super::release_build()?;
-    let opm = peer::build()?.opm;
+    let opm = peer::build_opm()?;
     let has_skopeo = is_on_path("skopeo");
     if !has_skopeo {
         eprintln!("SKIPPED: skopeo, because it is not on the PATH");

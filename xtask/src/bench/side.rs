@@ -45,7 +45,7 @@ pub(super) fn programs() -> Result<Pair<PathBuf>, Error> {
         message.get("executable").filter(|_| is_rate)?.as_str().map(PathBuf::from)
     });
     let ours = program.ok_or_else(|| Error::Found("cargo built no benchmark".into()))?;
-    Ok([ours, peer::build()?.peer])
+    Ok([ours, peer::build_peer()?])
 }
 
 /// Starts both.
