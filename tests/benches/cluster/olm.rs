@@ -16,13 +16,13 @@ use unlade_tests::olm::{Olm, Unpack};
 
 use crate::{Run, stage::Stage};
 
-/// Unpacks a bundle by OLM's objects, with the images of `olm`, and loads it.
+/// Unpacks a bundle with the objects of OLM and the images of `olm`, and loads the bundle.
 pub(crate) async fn run(stage: &Stage<'_>, olm: &Olm, image: &str, name: &str) -> Run {
     let start = Instant::now();
     let unpack = Unpack { name, namespace: stage.namespace(), bundle: image };
     let config_map: ConfigMap = create(stage, unpack.config_map()).await;
     let uid = config_map.uid().unwrap();
-    // One after the other, as OLM does it.
+    // One after another, as OLM creates them.
     let [role, account, binding] = unpack.access(&uid);
     create::<Role>(stage, role).await;
     create::<ServiceAccount>(stage, account).await;
