@@ -105,7 +105,7 @@ pub enum Error {
         limit: usize,
     },
     /// All files together are too large.
-    #[error("{}: the files of the bundle are larger than {limit} bytes", shorten(.path))]
+    #[error("{}: the files of the bundle are larger than {limit} bytes in total", shorten(.path))]
     TotalSize {
         /// The file that exceeds the limit.
         path: String,
