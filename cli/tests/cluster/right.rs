@@ -48,7 +48,7 @@ const TO_DIAGNOSE: [(&str, &str); 5] = [
 
 /// A service account that lacks one permission or none, and the command that it runs.
 struct Case {
-    /// The name of the launched object.
+    /// The name of the launched ConfigMap.
     name: String,
     lacks: Option<&'static Right>,
     usage: Usage,

@@ -67,7 +67,7 @@ fn copy_content_copies_nothing_that_is_mounted_into_the_catalog() {
     fs::write(root.join("configs/token"), "").unwrap();
     fs::write(root.join("other/token"), "secret").unwrap();
     fs::copy(program, root.join("utilities/copy-content")).unwrap();
-    // Where it is mounted, and what from: a file system of its own, the image's own, one file.
+    // Another file system, a directory of the image, and a single file.
     for mount in [
         "true",
         "mount -t tmpfs none \"$1/configs/etcd\" && echo secret > \"$1/configs/etcd/token\"",

@@ -141,7 +141,7 @@ fn measure(
     let mut series = Pair::<Series>::default();
     for point in &axis.points {
         let list = write(point, work, directory)?;
-        // What is short is repeated, and a single bundle that is not repeated is measured often.
+        // Short work is repeated, and a bundle that is not repeated is measured more often.
         let is_repeated = axis.name != "bundles";
         let size = point.n_files * point.file_size;
         let times = if is_repeated { (WORK / size).max(1) } else { point.n_bundles };

@@ -42,7 +42,7 @@ pub(super) fn files(input: &[u8]) {
     }
 }
 
-/// The content of a bundle, as we take it and as upstream would.
+/// Assembles the content of a bundle, as we accept it and as upstream accepts it.
 fn assemble(files: Vec<File>) -> Option<Content> {
     let limits = Limits::default();
     let _ = Content::assemble_as_upstream(files.clone(), &limits);

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::network::outside;
 
 /// The flags are the same as those for `opm` in `cargo xtask bench`, so that Go compiles it once.
-/// The programs are optimized, because they are measured, and built without the C libraries of
+/// The programs are optimised, because they are measured, and built without the C libraries of
 /// image stores that are not used here.
 const SOURCE: Source = Source {
     name: "olm",
