@@ -65,7 +65,7 @@ impl Case {
         Self { name: format!("all-{usage:?}").to_lowercase(), lacks: None, usage }
     }
 
-    /// The exit code, and a part of the output.
+    /// Returns the expected exit code, and a part of the expected output.
     fn expected(&self) -> (i32, &'static str) {
         self.lacks.map_or_else(|| self.usage.with_all_rights(), |right| right.without)
     }

@@ -48,7 +48,7 @@ impl Stage<'_> {
         });
     }
 
-    /// The name of the namespace.
+    /// Returns the name of the namespace.
     pub(crate) fn namespace(&self) -> &str {
         self.namespace.name()
     }

@@ -47,7 +47,7 @@ impl Family {
         Self { from, ..self }
     }
 
-    /// All families of all entries.
+    /// Returns all families of all entries.
     pub fn all() -> impl Iterator<Item = Self> {
         [
             annotation::FAMILIES,

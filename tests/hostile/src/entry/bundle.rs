@@ -127,7 +127,7 @@ fn check_loaded(result: Result<unlade_loader::Loaded, unlade_loader::Error>) {
     }
 }
 
-/// What is encoded is decoded, in either encoding.
+/// Checks that what is encoded can be decoded, in either encoding.
 fn paths_survive_escaping_and_unescaping(content: &Content) {
     for encoding in [Encoding::Plain, Encoding::Gzip] {
         let options = encode::Options { name: "x".into(), encoding, ..encode::Options::default() };

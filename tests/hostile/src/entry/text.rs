@@ -51,7 +51,7 @@ fn written_and_read_again(json: &str, limits: &yaml::Limits) {
     }
 }
 
-/// Whether the object of a manifest is JSON for others too.
+/// Checks that other parsers accept the object of a manifest as JSON, too.
 fn decoded_is_json(input: &[u8], limits: &yaml::Limits) {
     if let Ok(decoded) = yaml::decode_unstructured(input, limits)
         && let Some(object) = decoded.object

@@ -44,7 +44,7 @@ impl Olm {
         })
     }
 
-    /// Whether [`Olm::prepare`] would not have to build anything.
+    /// Checks whether [`Olm::prepare`] would have nothing to build.
     pub fn are_built(cache: &Path) -> bool {
         module::are_built(cache, &SOURCE)
     }

@@ -13,7 +13,7 @@ use crate::stage::Stage;
 /// scheduled.
 const TIME: Duration = Duration::from_secs(30);
 
-/// The observation when the phase has reached its deadline.
+/// Returns the observation when the phase has reached its deadline.
 const fn after(begins: fn(&Step) -> bool) -> Knows {
     Knows::After(begins, TIME)
 }
