@@ -389,7 +389,7 @@ fn file_that_the_user_may_not_read_is_an_outcome_of_its_own() {
         mode(path, usual);
         assert_eq!((run.code, run.verdicts()), (Some(12), vec!["unreadable".to_owned()]), "{path}");
         if rustix::process::geteuid().is_root() {
-            let expected = format!("{shown} is not readable for uid 1001");
+            let expected = format!("{shown} is not readable by uid 1001");
             assert!(run.stderr.contains(&expected), "{expected}: {}", run.stderr);
         }
     }

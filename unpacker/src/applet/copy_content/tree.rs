@@ -50,7 +50,7 @@ pub(in crate::applet) enum Error {
     #[error("failed to write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error(
-        "{} is on another mount than the root: only files of the image are copied",
+        "{} is on a different mount from the root: only files of the image are copied",
         .0.display()
     )]
     Mount(PathBuf),
