@@ -66,7 +66,7 @@ pub enum Category {
     PullSecrets,
     /// The nodes that the pod may run on.
     Nodes,
-    /// OLM's catalogs, some of which need a program that `unlade-unpacker` does not contain.
+    /// OLM's catalogs, some of which need a program that the unpacker's image does not have.
     Olm,
 }
 
@@ -75,8 +75,8 @@ pub enum Category {
 pub struct Subject<'a> {
     /// The bundle image to launch.
     pub image: Option<&'a str>,
-    /// Whether to check the CatalogSources of the cluster, which matter if the tool image replaces
-    /// the images of OLM's catalog-operator.
+    /// Whether to check the CatalogSources of the cluster, which matter if the unpacker's image
+    /// replaces the images of OLM's catalog-operator.
     pub olm: bool,
     /// Whether the request has a [`Login`](crate::Login).
     pub lends_login: bool,

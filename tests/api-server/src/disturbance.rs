@@ -57,12 +57,12 @@ impl Canned {
         Self { code, headers: Vec::new(), body: status.to_string() }
     }
 
-    /// Answers with a plain text that is not a Status.
+    /// A plain text that is not a Status.
     pub fn text(code: u16, body: &str) -> Self {
         Self { code, headers: Vec::new(), body: body.to_owned() }
     }
 
-    /// Returns the same answer with another header.
+    /// The same answer with another header.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));

@@ -40,7 +40,7 @@ pub(super) fn api_response(input: &[u8]) {
     }
 }
 
-/// Reads a line `STATUS [RETRY-AFTER]`, and the body.
+/// A line `STATUS [RETRY-AFTER]`, and the body.
 fn response(part: &[u8]) -> fuzz::Answer<'_> {
     let end = part.iter().position(|byte| *byte == b'\n').unwrap_or(part.len());
     let (line, body) = part.split_at(end);
