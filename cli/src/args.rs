@@ -67,7 +67,7 @@ pub enum Program {
 static LONG_VERSION: LazyLock<String> =
     LazyLock::new(|| format!("{}\nConfigMap format {}", env!("CARGO_PKG_VERSION"), mark::VERSION));
 
-/// Unpack Operator bundles, check catalogs, and copy images
+/// Unpack operator bundles, check catalogs, and copy images
 ///
 /// A bundle is the directory or image in which an operator for the Operator Lifecycle Manager is
 /// published. `launch` unpacks a bundle into a ConfigMap on a cluster, `unpack` does the same

@@ -17,7 +17,8 @@ pub(crate) enum Exit {
     BadBundle,
     /// The input is larger than a limit: that of a ConfigMap, or one of the `--max-...`.
     TooLarge,
-    /// `--strict` was given, and the bundle or the catalog would lose something.
+    /// `--strict` was given, and a part of the bundle is dropped or invalid, or the catalog has a
+    /// warning.
     Reported,
     /// An operation on the cluster failed; each reason has a code of its own.
     Cluster(Reason),
@@ -44,7 +45,7 @@ pub(crate) const TABLE: &str = "  0  success, or the reader of the output closed
   2  the arguments are invalid
   3  the input is not a bundle, a catalog or a ConfigMap, or it is broken
   4  the input is larger than a ConfigMap or one of the limits allows
-  5  --strict was given, and the bundle or the catalog would lose something
+  5  --strict was given, and part of the bundle is dropped or invalid, or the catalog has a warning
   10 to 89  an operation on the cluster failed; each reason has a code: docs/reference/exit-codes.md";
 
 impl From<Exit> for ExitCode {

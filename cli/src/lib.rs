@@ -1,4 +1,4 @@
-//! Unpacks Operator bundles into ConfigMaps, loads them back, and launches the Job that unpacks a
+//! Unpacks operator bundles into ConfigMaps, loads them back, and launches the Job that unpacks a
 //! bundle on a cluster.
 //!
 //! This package contains the programs `unlade` and `kubectl-unlade`. Its library re-exports the

@@ -84,7 +84,7 @@ mod tests {
                 Some("launch again"),
                 &both,
                 Some(
-                    "launch again; mount the bundle's image as a volume (--strategy image-volume), \
+                    "launch again; mount the bundle image as a volume (--strategy image-volume), \
                      or set another uid (--user)",
                 ),
             ),

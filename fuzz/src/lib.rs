@@ -50,7 +50,7 @@ fn record(cost: Cost) {
     }
 }
 
-/// Whether `value` is at least a tenth larger than every earlier value.
+/// Checks whether `value` is at least a tenth larger than every earlier value.
 fn is_new(largest: &AtomicUsize, value: usize) -> bool {
     let before = largest.load(Relaxed);
     if value > before + before / 10 {

@@ -1,4 +1,4 @@
-//! The image of the unpacker, and that which also serves catalogs.
+//! The tool image, and the image that also serves catalogs.
 //!
 //! [`unpacker::Unpacker`] describes the image for releases and for the pods of tests.
 //! [`opm::Opm`] adds the server of catalogs.

@@ -1,4 +1,4 @@
-//! The image of the unpacker, for releases and for the pods of tests.
+//! The tool image, for releases and for the pods of tests.
 
 use std::path::PathBuf;
 

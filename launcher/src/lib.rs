@@ -1,4 +1,4 @@
-//! Launches Jobs that unpack Operator bundles on a cluster, and reports why a launch failed.
+//! Launches Jobs that unpack operator bundles on a cluster, and reports why a launch failed.
 //!
 //! A launch creates a ConfigMap and, unless the options name a service account, an account that may
 //! only get and update this ConfigMap. It then creates a Job, watches the Job and its pod, and

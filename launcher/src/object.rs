@@ -221,7 +221,7 @@ impl<'a> Plan<'a> {
         &self.image
     }
 
-    /// Returns the image of the unpacker.
+    /// Returns the tool image.
     pub(crate) fn tool_image(&self) -> &ImageReference {
         &self.tool_image
     }

@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{Affinity, ResourceRequirements, Toleration};
 #[setters(prefix = "with_", into)]
 #[non_exhaustive]
 pub struct Options {
-    /// The image of `unlade-unpacker`.
+    /// The tool image, which contains `unlade-unpacker`.
     pub tool_image: String,
     /// How the unpacker gets access to the bundle.
     pub strategy: Strategy,
@@ -192,7 +192,7 @@ impl Default for Retention {
 }
 
 impl Options {
-    /// Returns the default options with this image of the unpacker.
+    /// Returns the default options with this tool image.
     pub fn new(tool_image: impl Into<String>) -> Self {
         Self {
             tool_image: tool_image.into(),

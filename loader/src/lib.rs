@@ -1,4 +1,4 @@
-//! Loads an unpacked Operator bundle: a [`Bundle`], a [`PackageManifest`] and a report.
+//! Loads an unpacked operator bundle: a [`Bundle`], a [`PackageManifest`] and a report.
 //!
 //! [`load()`] loads the [`Reading`] of a bundle, and [`load_config_maps`] loads it from ConfigMaps
 //! of unlade or of upstream. Both return the same as OLM's own loader (operator-registry

@@ -53,7 +53,10 @@ pub enum Error {
     #[error("failed to read the tar stream")]
     Read(#[from] io::Error),
     /// The files of the directory, in all layers together, are larger than [`limit::EXTRACTED`].
-    #[error("{path}: the files of the directory are larger than {} bytes", limit::EXTRACTED)]
+    #[error(
+        "{path}: the files of the directory are larger than {} bytes in total",
+        limit::EXTRACTED
+    )]
     TooLarge {
         /// The first file beyond the limit.
         path: String,

@@ -65,7 +65,7 @@ pub enum Error {
         limit: usize,
     },
     /// The files of the bundle in all layers together are larger than the limit.
-    #[error("{path}: the files of the bundle are larger than {limit} bytes")]
+    #[error("{path}: the files of the bundle are larger than {limit} bytes in total")]
     TotalSize {
         /// The first file beyond the limit.
         path: String,

@@ -1,4 +1,4 @@
-//! Reads Operator bundles from OCI and docker images, and [builds](build) images, without a
+//! Reads operator bundles from OCI and docker images, and [builds](build) images, without a
 //! container engine.
 //!
 //! A bundle image consists of tar layers, and the bundle is in two of its directories. [`read`]

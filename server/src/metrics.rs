@@ -83,7 +83,8 @@ impl Metrics {
         let (sent, running) = (Counter::default(), Gauge::default());
         let help = "Bytes of responses to calls that were handed to connections";
         own.register_with_unit("sent", help, Unit::Bytes, sent.clone());
-        let help = "Calls whose responses the clients have not yet received, without health checks";
+        let help =
+            "Calls whose responses the clients have not yet received, excluding health checks";
         own.register("running_calls", help, running.clone());
         let reason = match cache {
             CacheState::Written { reason } | CacheState::Unusable { reason, .. } => &**reason,

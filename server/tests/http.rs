@@ -227,7 +227,7 @@ async fn other_paths_methods_and_large_requests_are_refused() {
     assert_eq!(send(running.metrics, request).await.status(), 405);
 }
 
-/// A catalog whose metas are larger than the buffers of the system.
+/// Returns a catalog whose metas are larger than the buffers of the system.
 fn huge() -> String {
     format!("{{\"schema\":\"x\",\"text\":\"{}\"}}", "x".repeat(12 << 20))
 }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use unlade_testbed::Kubectl;
 use unlade_yaml as yaml;
 
-/// The name of the unpacker's image in the manifests.
+/// The name of the tool image in the manifests.
 pub const UNPACKER: &str = "registry.example/unlade-unpacker";
 /// The name of the image that also serves catalogs.
 pub const OPM: &str = "registry.example/unlade-opm";

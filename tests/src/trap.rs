@@ -117,7 +117,8 @@ fn lay_or_fail(root: &Path) -> io::Result<()> {
     fs::write(root.join("kubeconfig"), "not: a kubeconfig\n")
 }
 
-/// It needs no other library: no library works in the trapped file system.
+/// Compiles a library that needs no other library, because no library works in the trapped file
+/// system.
 fn compile(directory: &Path, library: &Path) -> io::Result<()> {
     let source = directory.join("trap.c");
     let code = format!(

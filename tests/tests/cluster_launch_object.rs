@@ -1,5 +1,5 @@
-//! The objects of a launch on a real cluster, under Pod Security `restricted`: what they make of a
-//! bundle, applied by kubectl alone.
+//! The objects of a launch on a real cluster, under Pod Security `restricted`: kubectl applies
+//! them, without the launcher.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use unlade_tests::{corpus, example};
 
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// The example, and the largest of the published bundles.
+/// Returns the example bundle, and the largest of the published bundles.
 fn bundles() -> Vec<PathBuf> {
     let largest = corpus::published()
         .into_iter()
@@ -75,7 +75,7 @@ fn the_objects_fill_the_config_map(test: &str, strategy: Strategy) {
     }
 }
 
-/// Admission knows of a label a moment later.
+/// Waits until admission applies the label of the namespace, which takes a moment.
 fn wait_until_restricted(namespace: &Namespace<'_>) {
     let end = Instant::now() + PATIENCE;
     let probe = ["run", "probe", "--image=unlade.test/none:1", "--dry-run=server"];

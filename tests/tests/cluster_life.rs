@@ -1,4 +1,4 @@
-//! The life of a testbed, with others beside it: crashes, two nodes, and that nothing is left.
+//! The life cycle of a testbed beside others: crashes, two nodes, and its complete removal.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -12,8 +12,8 @@ use unlade_oci::build::{Entry, Image, Layer, write};
 use unlade_testbed::{Node, Part, Settings, State, Testbed, fault};
 use unlade_tests::cluster::Cluster;
 
-/// What a testbed could leave behind outside of its directory: mounts, groups, and processes by the
-/// paths of their programs' arguments.
+/// Returns what a testbed could leave behind outside its directory: mounts, control groups, and
+/// processes, which are found by the paths in their arguments.
 fn traces(name: &str) -> Vec<String> {
     let mut traces = Vec::new();
     let directory = format!("/{name}/");
@@ -44,7 +44,7 @@ fn cluster_a_testbed_survives_crashes_and_leaves_nothing() {
     Testbed::down(&settings).unwrap();
     let nodes = [Node::default(), Node { architecture: Some("riscv64".into()), ..Node::default() }];
 
-    // One node, crashed, repaired, and a second one added.
+    // One node crashes and is repaired, and a second one is added.
     let testbed = Testbed::up(&settings, &nodes[..1], &helper, &mut tell).unwrap();
     for part in [Part::ApiServer, Part::Etcd, Part::Containerd(0), Part::Kubelet(0)] {
         assert!(testbed.kill(part).unwrap());
@@ -61,7 +61,8 @@ fn cluster_a_testbed_survives_crashes_and_leaves_nothing() {
     pods_of_one_node_are_cut_off(&testbed);
     a_node_is_lost_and_returns(&testbed);
 
-    // With containers running and parts killed, everything goes, and nothing of those beside it.
+    // Containers are running, and parts were killed. Everything is removed, except what belongs to
+    // other testbeds.
     testbed.kill(Part::Mounts(0)).unwrap();
     testbed.lose_node(1).unwrap();
     assert!(!traces(&name).is_empty());
@@ -95,7 +96,8 @@ fn cluster_downloads_come_from_outside_of_the_testbeds_network() {
     assert_eq!(inside_again, inside);
 }
 
-/// Which of the machine's directories a testbed's first node has its own over.
+/// Returns the directories of the machine over which the first node of a testbed has mounted its
+/// own.
 fn node_mounts(testbed: &Testbed) -> Vec<String> {
     let parts = testbed.parts().unwrap();
     let holder = parts.into_iter().find(|part| part.part == Part::Mounts(0)).unwrap();
@@ -110,21 +112,22 @@ fn a_node_is_lost_and_returns(testbed: &Testbed) {
         let condition = format!("--for=condition=Ready={ready}");
         testbed.kubectl(["wait", &condition, "node/node1", "--timeout=300s"]).unwrap();
     };
-    // Missed after 50 s, as anywhere: less is missed on a busy machine without being lost.
+    // The node is missed after 50 s, the default. With a shorter time, a busy machine would miss
+    // nodes that are not lost.
     testbed.lose_node(1).unwrap();
     becomes("Unknown");
     testbed.return_node(1).unwrap();
     becomes("True");
 }
 
-/// Pods on either node ask the API server for its version.
+/// Checks the pods of both nodes, which request the version of the API server.
 fn pods_of_one_node_are_cut_off(testbed: &Testbed) {
     let directory = tempfile::tempdir().unwrap();
     let archive = directory.path().join("kubectl.tar");
     let kubectl = Entry::copy("kubectl", testbed.programs().kubernetes("kubectl"));
     let mut image = Image::from_scratch(Platform::host());
     image.layers.push(Layer::new([kubectl.with_mode(0o755)]));
-    // No more flags: with one about the connection kubectl does not look for its service account.
+    // No other flags: with a flag about the connection, kubectl does not use its service account.
     image.config.entrypoint = ["/kubectl", "get", "--raw=/version"].map(str::to_owned).into();
     write(&image, &format!("oci-archive:{}", archive.display()).parse().unwrap()).unwrap();
     let image = testbed.push(&archive, "tools/kubectl:1").unwrap();

@@ -1,5 +1,5 @@
-//! Every bundle of the corpus becomes the ConfigMap that upstream's writer makes of it, but for
-//! the differences that are named here and in docs/compatibility.md.
+//! Every bundle of the corpus becomes the ConfigMap that upstream's writer creates for it, except
+//! for the differences that are named here and in docs/compatibility.md.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not count as such")]
 
@@ -18,7 +18,7 @@ use unlade_config_map::{
 use unlade_tests::corpus::{self, Sample, golden::Populated, sha256};
 use unlade_yaml as yaml;
 
-/// Bundles that no reader of directories takes; the unpacker's tests have them.
+/// Bundles that no reader of directories accepts. The tests of the unpacker cover them.
 const UNREADABLE: [&str; 6] = [
     "crafted/dir-no-manifests",
     "crafted/dir-no-metadata",
@@ -28,8 +28,8 @@ const UNREADABLE: [&str; 6] = [
     "crafted/symlink-directory",
 ];
 
-/// Bundles that upstream writes although it loses a file, or the API server refuses the key.
-/// (`names-odd` has `é.yaml` and `😀.yaml`).
+/// Bundles that upstream writes although it drops a file, or although the API server rejects a key.
+/// (`names-odd` has `é.yaml` and `😀.yaml`.)
 const LOST_OR_REFUSED: [&str; 5] = [
     "crafted/name-dotdot",
     "crafted/name-long",
@@ -41,14 +41,14 @@ const LOST_OR_REFUSED: [&str; 5] = [
 /// Bundles whose unquoted annotations keep their text.
 const AS_WRITTEN: [&str; 2] = ["crafted/annotations-typed", "crafted/annotations-typed2"];
 
-/// Bundles with manifests that are no UTF-8: they lie in `binaryData` of a plain ConfigMap.
+/// Bundles with manifests that are not UTF-8, which are in `binaryData` of a plain ConfigMap.
 const NOT_UTF8: [&str; 2] = ["crafted/bom", "crafted/not-utf8"];
 
 fn readable(samples: Vec<Sample>) -> impl Iterator<Item = Sample> {
     samples.into_iter().filter(|sample| !UNREADABLE.contains(&sample.name.as_str()))
 }
 
-/// What is assembled of the bundles that upstream and we take.
+/// Returns the content of the bundles that both upstream and we accept.
 fn readings(samples: Vec<Sample>) -> impl Iterator<Item = (Sample, Reading)> {
     readable(samples).filter_map(|sample| {
         let reading = Content::assemble(sample.files(), &Limits::default()).ok()?;
@@ -189,7 +189,7 @@ fn assert_keys_fields_and_bytes(samples: Vec<Sample>, wanted_not_utf8: &[&str]) 
     assert_eq!(aside, BTreeSet::new());
 }
 
-/// Without our marks a ConfigMap is read by upstream's rule.
+/// Asserts that a ConfigMap without our marks is read by upstream's rules.
 fn assert_read_without_marks(samples: Vec<Sample>) {
     for (sample, reading) in readings(samples) {
         for encoding in [Encoding::Plain, Encoding::Gzip] {
@@ -259,7 +259,8 @@ fn assert_one_digest(samples: Vec<Sample>) {
     }
 }
 
-/// Go's compressor and ours differ by little; near the limit ours takes its best.
+/// Asserts that our compressed values are not larger. Go's compressor and ours differ slightly;
+/// near the limit, ours uses its best level.
 fn assert_no_larger(samples: Vec<Sample>) {
     let (mut ours, mut theirs) = (0, 0);
     for (sample, reading) in readings(samples) {

@@ -1,4 +1,4 @@
-//! The program `unlade-unpacker`, which fills the ConfigMap of an Operator bundle from inside the
+//! The program `unlade-unpacker`, which fills the ConfigMap of an operator bundle from inside the
 //! bundle's pod.
 //!
 //! ```no_run

@@ -1,4 +1,4 @@
-//! `cargo xtask image`: the image of the unpacker.
+//! `cargo xtask image`: the tool image.
 
 use std::{
     env,
@@ -24,7 +24,7 @@ use crate::{
     workspace,
 };
 
-/// Builds the image of the unpacker, without a container engine, and prints its digest and size.
+/// Builds the tool image, without a container engine, and prints its digest and size.
 ///
 /// The image contains the static program of `cargo xtask dist`, links to it, licences and a bill of
 /// materials, and has no base image. Several architectures become an index of images. The same
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-/// Builds the image of the unpacker and the one that also serves catalogs, for this machine.
+/// Builds the tool image and the one that also serves catalogs, for this machine.
 /// Returns their sizes in bytes, as a node pulls them.
 pub(crate) fn sizes() -> Result<[u64; 2], Error> {
     let revision = revision()?;

@@ -35,7 +35,7 @@ enum Task {
     Check,
     /// Builds the static unpacker, checks it and prints its size.
     Dist(dist::Arguments),
-    /// Builds the image of the unpacker, without a container engine.
+    /// Builds the tool image, without a container engine.
     Image(image::Arguments),
     /// Builds the files of a release.
     Release(release::Arguments),

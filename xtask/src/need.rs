@@ -105,7 +105,7 @@ const NEEDS: [Need; 19] = [
 
 const IN_ROOT: &str = "run it as root on Linux, or name a cluster (docs/testbed.md)";
 
-/// The names of all needs.
+/// Returns the names of all needs.
 pub(crate) fn names() -> Vec<&'static str> {
     NEEDS.iter().map(|need| need.name).collect()
 }

@@ -12,8 +12,8 @@ use super::{Connection, JobArgs, PodArgs, RegistryClient, launch::image};
 /// would fail.
 #[derive(Debug, Group)]
 pub(crate) struct Check {
-    /// Reference of the bundle image, which the nodes pull; without it, only the namespace is
-    /// checked
+    /// Reference of the bundle image, which the nodes pull; without it, the checks that depend on
+    /// the image are left out
     #[arg(value_name = "IMAGE", value_parser = image())]
     pub(crate) image: Option<String>,
 

@@ -162,9 +162,9 @@ pub(crate) enum DryRun {
     /// This is not a dry run
     #[default]
     None,
-    /// The API server is not contacted
+    /// Print only, without validation by the API server
     Client,
-    /// The API server validates the requests but does not store anything
+    /// The API server validates the requests, but changes nothing
     Server,
 }
 

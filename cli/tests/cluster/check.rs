@@ -167,7 +167,7 @@ fn cluster_cli_check_hints_are_the_permissions_that_a_launch_needs() {
         assert!(text.stdout.ends_with("\n\nStatus check results are ×\n"), "{text:?}");
         assert!(text.stderr.starts_with("error: 7 of "), "{text:?}");
 
-        // Given what the hints of those that failed say, and no more.
+        // Grants exactly the rules in the hints of the failed checks.
         let failures = checks.0.iter().filter(|check| check["outcome"] == "failed");
         let rules: Value = failures.map(|check| rule(check["hint"].as_str().unwrap())).collect();
         allow(stage, "poor", &rules);
@@ -275,7 +275,7 @@ fn cluster_cli_check_looks_at_secrets_and_accounts() {
             let checks = Checks::until_failed(stage, &all, expected);
             assert!(!format!("{checks:?}").contains("hunter2"), "{checks:?}");
         }
-        // The secrets of an account count where none is given.
+        // Without `--pull-secret`, the secrets of the service account count.
         let secrets = json!({"imagePullSecrets": [{"name": "other"}]}).to_string();
         stage.kubectl(&["patch", "serviceaccount", "able", "--patch", &secrets]);
         let arguments = [IMAGE, "--service-account=able"];

@@ -54,7 +54,7 @@ fn cluster_cli_get_shows_what_launches_left() {
         let namespace = stage.namespace.name();
         assert_eq!(empty.stderr, format!("No resources found in {namespace} namespace.\n"));
         assert_eq!(empty.success(), "");
-        // Ours alone.
+        // Only our ConfigMaps are listed.
         stage.kubectl(&["create", "configmap", "foreign"]);
         let image = stage.push("get");
         let name = stage.unlade(["launch", &image, "--labels", "team=a", "-o", "name"]).success();
@@ -104,7 +104,7 @@ fn cluster_cli_a_failure_is_described_and_deleted() {
         let name = table.split_whitespace().next().unwrap().to_owned();
         assert!(table.contains("ImageNotFound"), "{table}");
         let text = stage.unlade(["describe", &name]).success();
-        // The Job was ended: its pod may be gone by now.
+        // The Job has ended, so its pod may no longer exist.
         for part in ["\nFailed        ImageNotFound: ", "\nHint          ", "\nJOB ", "\nEVENT "] {
             assert!(text.contains(part), "{part:?}: {text}");
         }

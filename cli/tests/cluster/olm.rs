@@ -66,7 +66,7 @@ fn cluster_cli_check_finds_catalogs_that_opm_serves() {
         assert_eq!(outcome, "ok", "{message}");
         assert!(message.starts_with("none of 1 CatalogSources has "), "{message}");
 
-        // In another namespace than the one that is looked at.
+        // In a namespace other than the one that is checked.
         let other = stage.cluster.namespace("cli-olm-other");
         other.apply(&catalog_source("extracting", &extracting(image)));
         let [outcome, message] = checked(stage, &[]);

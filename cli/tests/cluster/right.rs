@@ -1,4 +1,5 @@
-//! The Roles of manifests/launcher and its variants: they are sufficient, and each rule is needed.
+//! The Roles of manifests/launcher and its variants are sufficient, and each of their rules is
+//! necessary.
 
 /// The purpose of each permission.
 mod usage;
@@ -36,7 +37,7 @@ const TO_MAKE_ACCOUNTS: [(&str, &str); 11] = [
     ("rolebindings", "delete"),
 ];
 
-/// What `DIAGNOSIS` adds.
+/// The permissions that `DIAGNOSIS` adds.
 const TO_DIAGNOSE: [(&str, &str); 5] = [
     ("pods/log", "get"),
     ("events", "list"),
@@ -45,9 +46,9 @@ const TO_DIAGNOSE: [(&str, &str); 5] = [
     ("secrets", "get"),
 ];
 
-/// A service account that lacks one permission or none, and what it does.
+/// A service account that lacks one permission or none, and the command that it runs.
 struct Case {
-    /// Of what is launched.
+    /// The name of the launched ConfigMap.
     name: String,
     lacks: Option<&'static Right>,
     usage: Usage,
@@ -64,7 +65,7 @@ impl Case {
         Self { name: format!("all-{usage:?}").to_lowercase(), lacks: None, usage }
     }
 
-    /// The exit code, and a part of the output.
+    /// Returns the expected exit code, and a part of the expected output.
     fn expected(&self) -> (i32, &'static str) {
         self.lacks.map_or_else(|| self.usage.with_all_rights(), |right| right.without)
     }
@@ -143,7 +144,7 @@ fn each_right_is_needed(
     usages.sort_unstable();
     usages.dedup();
     cases.extend(usages.into_iter().map(Case::with_all));
-    // Those that take longest first.
+    // Start with the commands that take longest.
     cases.sort_by_key(|case| case.usage);
 
     let namespace = stage.namespace.name();
@@ -202,7 +203,8 @@ fn prepared(stage: &Stage<'_>) -> Vec<Value> {
     list["items"].as_array().unwrap().clone()
 }
 
-/// Permissions take effect a moment after they are granted, in the same order.
+/// Waits until a permission is in effect. Permissions take effect a moment after they are granted,
+/// in the same order.
 pub(crate) fn wait_until_allowed(stage: &Stage<'_>, verb: &str, resource: &str, user: &str) {
     let end = Instant::now() + PATIENCE;
     while stage.namespace.kubectl(["auth", "can-i", verb, resource, "--as", user]).is_err() {
@@ -238,7 +240,7 @@ fn cluster_cli_each_permission_of_the_launcher_is_needed() {
 fn cluster_cli_each_permission_of_the_launcher_for_a_given_account_is_needed() {
     Stage::open("cli-right-given", |stage| {
         let manifests = built(stage, &json!({"resources": ["manifests/launcher-for-account"]}));
-        // The unpacker's, for every name that is launched here.
+        // The Role of the unpacker, for every name that is launched here.
         let mut unpacker = built(stage, &json!({"resources": ["manifests/unpacker"]}));
         let names = RIGHTS.iter().map(|right| Case::lacking(right).name);
         let names = names.chain(Usage::ALL.map(|usage| Case::with_all(usage).name));

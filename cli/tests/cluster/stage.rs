@@ -37,7 +37,7 @@ impl Stage<'_> {
         self.push_bundle(&example(), name)
     }
 
-    /// Replaces it with another bundle.
+    /// Pushes another bundle under the same name.
     pub(crate) fn push_bundle(&self, directory: &Path, name: &str) -> String {
         let image = bundle::image(directory, Platform::host(), &Limits::default()).unwrap();
         let pushed = self.cluster.push(&image, &format!("cli/{name}:1"));
@@ -102,7 +102,7 @@ impl Stage<'_> {
         Finished::run(command, input).success();
     }
 
-    /// Waits until nothing that a launch makes is in the namespace.
+    /// Waits until the namespace contains no object of a launch.
     #[track_caller]
     pub(crate) fn wait_until_nothing_is_left(&self) {
         let kinds = "configmaps,serviceaccounts,roles,rolebindings,jobs,pods";

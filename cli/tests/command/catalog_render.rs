@@ -94,7 +94,7 @@ fn a_catalog_that_cannot_be_loaded_is_refused_with_all_problems() {
     assert!(stderr.ends_with(" is invalid: 2 errors\n"), "{stderr}");
 }
 
-/// A bundle with an image and a ClusterServiceVersion with this `spec`.
+/// Returns a bundle with an image and a ClusterServiceVersion with this `spec`.
 fn bundle(spec: &str) -> String {
     use base64::Engine as _;
     let csv = format!(r#"{{"kind":"ClusterServiceVersion","metadata":{{}},"spec":{spec}}}"#);

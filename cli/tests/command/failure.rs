@@ -259,7 +259,7 @@ fn lines_and_lists_of_a_bundle_are_limited() {
     let finished = unlade(["unpack", many.argument(), "-o", "json"]);
     let warnings: Vec<_> = finished.stderr.lines().collect();
     assert_eq!(warnings.len(), 1_001);
-    // And two of the bundle itself.
+    // Two more findings are about the bundle itself.
     assert_eq!(warnings[1_000], "warning: 2002 more findings are not listed");
     let stdout = unlade(["unpack", many.argument(), "-o", "summary"]).success();
     assert_eq!(stdout.lines().filter(|line| line.starts_with("warning: ")).count(), 1_001);
@@ -287,7 +287,7 @@ fn lines_and_lists_of_a_bundle_are_limited() {
         }
     }
 
-    // One ConfigMap that is broken, over and over.
+    // Many copies of one broken ConfigMap.
     let broken = "{kind: ConfigMap, apiVersion: v1, metadata: {name: a, annotations: \
                   {olm.contentEncoding: gzip+base64}}, binaryData: {a: eHg=}}";
     let items = vec![broken; 3_000].join(", ");

@@ -132,7 +132,7 @@ fn a_tar_of_a_bundle_directory_is_unpacked_also_from_standard_input() {
     fs::write(&path, &tar).unwrap();
     assert_eq!(unlade(["unpack", path.to_str().unwrap()]).success(), expected);
     assert_eq!(piped(["unpack", "-"], tar).success(), expected);
-    // An image, too.
+    // This is an image, too.
     let image = docker_archive(bundle.path(), directory.path());
     assert_eq!(piped(["unpack", "-"], fs::read(image).unwrap()).success(), expected);
     let stderr = piped(["unpack", "-"], "text").failure(3);

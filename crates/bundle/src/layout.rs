@@ -15,7 +15,7 @@ mod tests;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Layout {
-    /// The directory of the manifests, relative to the root of the bundle. The path is normalized:
+    /// The directory of the manifests, relative to the root of the bundle. The path is normalised:
     /// it has no empty parts, no `.`, no `..`, and no slash at either end.
     pub manifests: String,
     /// Findings about paths that are named but not used.

@@ -1,4 +1,4 @@
-//! The model of an Operator bundle: its files and annotations, what they mean to OLM, and findings.
+//! The model of an operator bundle: its files and annotations, what they mean to OLM, and findings.
 //!
 //! [`Content`] is the common representation of a bundle. Readers of directories, images and
 //! ConfigMaps produce it. Writers of ConfigMaps and images, and the loader, consume it.

@@ -6,7 +6,7 @@ use unlade_catalog::{Rule, Severity};
 
 use super::*;
 
-/// A package with one channel and one bundle, named after its package.
+/// Returns a package with one channel and one bundle, which is named after its package.
 fn package(name: &str) -> String {
     format!(
         "schema: olm.package\nname: {name}\ndefaultChannel: stable\n---\n\

@@ -144,7 +144,7 @@ pub fn set_entry(
     });
     for candidate in candidates {
         let changed = [before, candidate.as_bytes(), after].concat();
-        // What is written is what was meant, however the text looks.
+        // The values decide whether the edit is right, whatever the layout of the text is.
         if has_values(&changed, &parts, limits) {
             return Ok(changed);
         }

@@ -1,4 +1,4 @@
-//! A file-based catalog of Operator bundles (FBC): what its files contain, and which rules apply.
+//! A file-based catalog of operator bundles (FBC): what its files contain, and which rules apply.
 //!
 //! A catalog is a stream of [metas](Meta): JSON objects with a `schema`. OLM knows four schemas:
 //! packages, channels, bundles and deprecations. Metas with other schemas are kept as they are.

@@ -158,7 +158,8 @@ pub fn locate(places: &mut [&mut Place], text: &[u8], limits: &Limits) {
     }
 }
 
-/// serde has no `Serialize` for `Arc` without a feature that is global.
+/// Serializes the path as text, because serde has no `Serialize` for `Arc` without a feature that
+/// is global.
 fn serialize_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(text)
 }

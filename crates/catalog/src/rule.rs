@@ -162,7 +162,7 @@ rules! {
         "tell users what to use instead";
     LostDocument "lost-document" Warning:
         "A reader silently drops a part of the file",
-        "put each document behind a line with ---";
+        "put a line with --- before each document";
     UnknownField "unknown-field" Warning:
         "A field is unknown, so its value is dropped",
         "correct the name of the field, or remove it";

@@ -1,4 +1,4 @@
-//! The format of the ConfigMap that contains an unpacked Operator bundle.
+//! The format of the ConfigMap that contains an unpacked operator bundle.
 //!
 //! [`encode()`] converts the [`Content`] of a bundle into ConfigMaps, and [`decode()`] reads it
 //! back from ConfigMaps of unlade or of upstream. [`fill()`] writes an encoded ConfigMap over an

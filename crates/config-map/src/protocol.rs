@@ -1,5 +1,5 @@
 //! The protocol between the unpacker, which runs in a pod, and the launcher, which starts it and
-//! learns what became of it.
+//! needs to know its result.
 //!
 //! The pod reports its [outcomes](outcome) in its exit code, its termination message and its log. The
 //! launcher keeps its [records](record) in annotations of the objects that it creates, and a fill

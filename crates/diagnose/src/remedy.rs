@@ -61,7 +61,7 @@ impl fmt::Display for Remedy {
             Self::LowerRequests => "lower the requests",
             Self::MemoryLimit => "raise the memory limit",
             Self::Inject => "inject the unpacker, which works on every cluster",
-            Self::ImageVolume => "mount the bundle's image as a volume",
+            Self::ImageVolume => "mount the bundle image as a volume",
             Self::User => "set another uid",
             Self::UnsetUser => "let the cluster choose the uid",
             Self::ServiceAccount => "specify a service account",

@@ -69,8 +69,8 @@ pub(super) fn classify_scheduling(pod: &Pod, object: &ObjectRef) -> Option<Failu
 /// Returns a failure if the node of a running pod no longer responds.
 pub(super) fn classify_node(pod: &Pod, object: &ObjectRef, events: &[&Event]) -> Option<Failure> {
     let is_unready = condition(pod, "Ready").is_some_and(|it| it.status == "False");
-    // The node controller sets the condition, and says so in an event of the same moment; a
-    // kubelet that is back sets it to what it is.
+    // The node controller sets the condition, and creates an event at the same time. A kubelet that
+    // has returned sets the condition to the actual state.
     let event = events.iter().find(|event| event::reason(event) == "NodeNotReady")?;
     let runs = super::container::statuses(pod)
         .any(|status| status.state.as_ref().is_some_and(|state| state.running.is_some()));

@@ -247,7 +247,7 @@ fn fifos_sockets_and_devices_are_refused_without_blocking() {
             let Error::Special { path, kind } = &error else { panic!("{error:?}") };
             assert_eq!((path.as_str(), *kind), ("manifests/odd.yaml", expected));
         }
-        // The device itself needs no root to be looked at.
+        // Checking the type of an existing device does not need root.
         let dev = Dir::open_root_by(Path::new("/dev"), resolution).unwrap();
         assert_eq!(
             FileType::from_raw_mode(dev.look_up("null").unwrap().stat.st_mode),
@@ -388,7 +388,7 @@ fn manifests_are_read_where_the_annotations_say() {
             ("link", "manifests/other.yaml", 0),
             ("manifests/", "manifests/csv.yaml", 0),
             ("", "manifests/csv.yaml", 0),
-            // Not there: as upstream's writer, with a word about it.
+            // Does not exist: `manifests/` is read, as by upstream's writer, with a finding.
             ("bundle/manifests/", "manifests/csv.yaml", 1),
         ] {
             let root = laid_out(named, "metadata/");

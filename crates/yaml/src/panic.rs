@@ -25,7 +25,7 @@ pub(super) fn catch<T>(work: impl FnOnce() -> T + UnwindSafe) -> Result<T, Box<d
     result
 }
 
-/// The text of a panic.
+/// Returns the text of a panic.
 pub(super) fn message(payload: &(dyn Any + Send)) -> &str {
     if let Some(message) = payload.downcast_ref::<&'static str>() {
         message

@@ -84,7 +84,8 @@ mod tests {
         filled
     }
 
-    /// The Role of the ConfigMap with `uid`, sealed for `image` and the content of `config_map`.
+    /// Returns the Role of the ConfigMap with `uid`, sealed for `image` and the content of
+    /// `config_map`.
     fn role(uid: &str, config_map: &ConfigMap, image: &str, digest: &str) -> Role {
         let seal = json!({
             "configMap": UID,
@@ -104,7 +105,7 @@ mod tests {
         serde_json::from_value(role).unwrap()
     }
 
-    /// The digest of the image, if the content is reused.
+    /// Returns the digest of the image, if the content is reused.
     fn reused(config_map: &ConfigMap, role: &Role, image: &str, reuse: Reuse) -> Option<String> {
         let request = Request::new(image, "default");
         let image = ImageReference::parse(image).unwrap();

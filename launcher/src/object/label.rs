@@ -9,7 +9,7 @@ use unlade_text::excerpt;
 #[cfg(test)]
 mod tests;
 
-/// The label by which unlade recognizes its objects. Its value is [`MANAGER`].
+/// The label by which unlade recognises its objects. Its value is [`MANAGER`].
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`].
 pub(crate) const MANAGER: &str = "unlade";

@@ -12,7 +12,7 @@ use crate::Platform;
 
 /// Creates the image of the bundle in `directory`, as `opm alpha bundle build` and the Dockerfiles
 /// of operator-sdk do: from scratch, with one layer for the manifests and `metadata/`. The
-/// annotations of `annotations.yaml` become labels, by which opm recognizes a bundle without
+/// annotations of `annotations.yaml` become labels, by which opm recognises a bundle without
 /// pulling it.
 ///
 /// The files have mode 0644 and belong to root. A link to another file of its directory becomes a

@@ -9,7 +9,7 @@ fn reference(text: &str) -> Reference {
     text.parse().unwrap()
 }
 
-/// One file, one label, one variable.
+/// Returns an image with one file, one label and one variable.
 fn tiny(compression: Compression) -> Image {
     let entries = [Entry::file("etc/motd", "hello\n"), Entry::link("motd", "etc/motd")];
     let mut image = image([Layer::new(entries).compressed(compression)]);

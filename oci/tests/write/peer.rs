@@ -15,7 +15,7 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Three layers, one of each compression, with removals.
+/// Returns three layers, one of each compression, with removals.
 fn layers() -> [Layer; 3] {
     let long = format!("manifests/{}.yaml", "x".repeat(150));
     let mut top = bundle();

@@ -23,7 +23,7 @@ fn user() -> Options {
     with_auth(Auth::Credentials(Credentials::new("user", "pass")))
 }
 
-/// A registry that asks for a token of its own server, which requires `credentials`.
+/// Starts a registry that asks for a token of its own server, which requires `credentials`.
 fn token_registry(credentials: Option<&'static str>) -> Server {
     let fixture = Fixture::image();
     Server::start(move |address, ask| {
@@ -41,7 +41,7 @@ fn token_registry(credentials: Option<&'static str>) -> Server {
     })
 }
 
-/// A registry that asks for a password.
+/// Starts a registry that asks for a password.
 fn basic_registry() -> Server {
     let fixture = Fixture::image();
     Server::start(move |_, ask| match ask.header("authorization") {

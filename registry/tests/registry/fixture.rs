@@ -42,7 +42,7 @@ pub(crate) fn bundle(architecture: &str, text: &str) -> Image {
 }
 
 impl Fixture {
-    /// A single image.
+    /// Returns a single image.
     pub(crate) fn image() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let output = format!("oci:{}", directory.path().join("x").display()).parse().unwrap();
@@ -50,7 +50,7 @@ impl Fixture {
         Self::from_layout(&directory.path().join("x"))
     }
 
-    /// An index of two images, whose bundles contain their architectures.
+    /// Returns an index of two images, whose bundles contain their architectures.
     pub(crate) fn index() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let output = format!("oci:{}", directory.path().join("x").display()).parse().unwrap();

@@ -15,7 +15,7 @@ fn with_rules(directory: &Path, text: &str) -> Options {
     Options { configuration: Configuration::file(path), ..plain() }
 }
 
-/// The rule for `registry.example`, whose location and mirrors are these servers.
+/// Returns the rule for `registry.example`, whose location and mirrors are these servers.
 fn rule(location: &Server, mirrors: &[&Server]) -> String {
     let head = format!(
         "[[registry]]\nprefix = \"registry.example\"\nlocation = \"{}/own\"\n",

@@ -15,7 +15,7 @@ use crate::server::{Answer, Ask, Server};
 /// The number of layers: more than can be transferred at the same time.
 const LAYERS: usize = 10;
 
-/// A bundle image with [`LAYERS`] layers.
+/// Returns a bundle image with [`LAYERS`] layers.
 fn many_layers() -> Fixture {
     let directory = tempfile::tempdir().unwrap();
     let mut image = bundle("amd64", "b");

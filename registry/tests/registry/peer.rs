@@ -21,7 +21,7 @@ const DOCKER: [(&str, &str); 6] = [
     ("vnd.oci.image.layer.v1.tar", "vnd.docker.image.rootfs.diff.tar"),
 ];
 
-/// An index of images with two layers each.
+/// Returns an index of images with two layers each.
 fn index(compression: Compression, platforms: &[&str]) -> Fixture {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x");
@@ -200,7 +200,7 @@ impl Rare {
         descriptor
     }
 
-    /// An image whose manifest is changed.
+    /// Returns an image whose manifest is changed.
     fn changed(change: impl FnOnce(&mut Self, &mut Value)) -> Fixture {
         let mut image = Self::new();
         let mut manifest = image.manifest.clone();
@@ -209,7 +209,7 @@ impl Rare {
         image.parts
     }
 
-    /// An index of what `list` returns.
+    /// Returns an index of what `list` returns.
     fn index(list: impl FnOnce(&mut Self) -> Vec<Value>) -> Fixture {
         let mut image = Self::new();
         let manifests = list(&mut image);

@@ -11,7 +11,7 @@ use unlade_registry::{Auth, Credentials, Error, Options, push};
 use crate::fixture::{bundle, plain};
 use crate::server::{Answer, Ask, Server};
 
-/// A registry that stores what is pushed, and asks for a token if `token` is given.
+/// Starts a registry that stores what is pushed, and asks for a token if `token` is given.
 pub(crate) fn registry(token: Option<&'static str>) -> Server {
     let stored = Mutex::new(BTreeSet::<String>::new());
     Server::start(move |address, ask| {

@@ -58,13 +58,13 @@ impl Answer {
         Self { body: body.into(), ..Self::new(200) }
     }
 
-    /// A challenge that names the token server at `address`.
+    /// Returns a challenge that names the token server at `address`.
     pub(crate) fn bearer(address: &str) -> Self {
         let challenge = format!(r#"Bearer realm="http://{address}/token",service="here""#);
         Self::new(401).with("WWW-Authenticate", challenge)
     }
 
-    /// A redirect to the same path at `address`.
+    /// Returns a redirect to the same path at `address`.
     pub(crate) fn redirect(address: &str, ask: &Ask) -> Self {
         Self::new(307).with("Location", format!("http://{address}{}", ask.path))
     }
@@ -86,7 +86,7 @@ impl Answer {
         Self { end: End::Endless, ..self }
     }
 
-    /// The connection closes.
+    /// Returns no response: the connection closes.
     pub(crate) fn none() -> Self {
         Self { end: End::Nothing, ..Self::new(200) }
     }

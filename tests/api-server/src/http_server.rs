@@ -32,12 +32,12 @@ impl Served {
         Self { address }
     }
 
-    /// The URL of the server, such as `http://127.0.0.1:4711`.
+    /// Returns the URL of the server, such as `http://127.0.0.1:4711`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// A kubeconfig for this server; its only context is `test`.
+    /// Returns a kubeconfig for this server. Its only context is `test`.
     pub fn kubeconfig(&self) -> String {
         json!({
             "apiVersion": "v1",

@@ -254,7 +254,7 @@ fn parameter<'q>(query: &'q str, name: &str) -> Option<&'q str> {
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// Whether the selectors of a query match an object.
+/// Checks whether the selectors of a query match an object.
 fn is_selected(object: &Value, query: &str) -> bool {
     let is_taken = |selector: &str, part: fn(&Value, &str) -> Value| {
         let (rest, any) = match parameter(query, selector).unwrap_or_default().split_once(" in (") {

@@ -74,7 +74,7 @@ pub(crate) async fn measure_all(stage: &Stage<'_>, n_rounds: usize, tables: &mut
     tables.add_batches(&format!("{MANY} bundles, images new to the node"), &[(PACKED, vec![many])]);
 }
 
-/// All ways by turns, with the images that `images` gives for the number of a way.
+/// Measures all ways in turns, with the images that `images` gives for the number of a way.
 async fn measure(
     stage: &Stage<'_>,
     n_rounds: usize,

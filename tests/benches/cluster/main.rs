@@ -1,10 +1,10 @@
 //! `cargo xtask bench cluster`: launches compared with OLM's own Job, from the first request to the
 //! loaded bundle.
 //!
-//! One run measures all ways in turns, with the same client, images that are already on the
-//! node, new objects each time, and the same loader. OLM's way ends when its Job is complete,
-//! because that is what OLM waits for; it is watched, as ours is. The first bundle is measured with
-//! images that are new to the node, too.
+//! One run measures all ways in turns, with the same client, images that are already on the node,
+//! new objects each time, and the same loader. OLM's way ends when its Job is complete, because OLM
+//! waits for this. The Job is watched, as in our own launches. The first bundle is also measured
+//! with images that are new to the node.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement, which every error must end")]
 
@@ -42,9 +42,9 @@ pub(crate) enum Way {
     Olm,
     /// The same Job with our image in place of both of upstream's.
     InPlace,
-    /// Ours.
+    /// A launch by unlade.
     Ours(Strategy),
-    /// No way: a Job that does nothing.
+    /// A Job that does nothing, for comparison.
     Nothing,
 }
 
@@ -56,12 +56,12 @@ const WAYS: [Way; 5] = [
     Way::Nothing,
 ];
 
-/// What one launch took, each from its beginning.
+/// The times of one launch, measured from its beginning.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Run {
     /// Its phases, in order.
     pub(crate) phases: Vec<(&'static str, Duration)>,
-    /// Until the bundle was loaded.
+    /// The time until the bundle was loaded.
     pub(crate) total: Duration,
     /// The name of the CSV, by which both sides are compared.
     pub(crate) csv_name: String,
@@ -81,7 +81,7 @@ fn main() {
                 &measure(stage, &image, &of, rounds, |way, _| stage.tools.for_way(way)).await,
             );
             if at == 0 {
-                // Once more as on a node that never unpacked anything.
+                // Measures again with images that the node does not have.
                 let of = format!("{at}-new");
                 let renewed = |way, round: &str| stage.renew_tools(way, round);
                 let runs = measure(stage, &image, &of, rounds.div_ceil(NEW), renewed).await;
@@ -94,7 +94,7 @@ fn main() {
     });
 }
 
-/// All ways by turns, with the images that `tools` gives for a way and the name of a round.
+/// Measures all ways in turns. `tools` returns the images for a way and the name of a round.
 async fn measure(
     stage: &Stage<'_>,
     image: &str,
@@ -105,7 +105,7 @@ async fn measure(
     let mut runs = WAYS.map(|way| (way, Vec::new()));
     for round in 0..rounds + WARM_UP {
         let mut names = Vec::new();
-        // Another one comes first each time.
+        // Each round starts with another way.
         for turn in 0..WAYS.len() {
             let (way, runs) = runs.get_mut((round + turn) % WAYS.len()).unwrap();
             let name = format!("round-{of}-{round}-{turn}");
@@ -132,7 +132,7 @@ async fn measure(
     runs
 }
 
-/// The median and the largest of the published bundles by size.
+/// Returns the published bundle of median size, and the largest one.
 fn bundles() -> Vec<(String, PathBuf)> {
     let mut all: Vec<_> = corpus::published()
         .into_iter()

@@ -20,7 +20,7 @@ use unlade_tests::olm::{Olm, Unpack};
 
 use crate::{Run, stage::Stage};
 
-/// Unpacks a bundle by OLM's objects, with the images of `olm`, and loads it.
+/// Unpacks a bundle with the objects of OLM and the images of `olm`, and loads the bundle.
 pub(crate) async fn run(stage: &Stage<'_>, olm: &Olm, image: &str, name: &str) -> Run {
     let start = Instant::now();
     let job = create_job(stage, olm, image, name).await;

@@ -1,4 +1,4 @@
-//! Our own launch.
+//! A launch by unlade.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use unlade_launcher::{LaunchUpdate, Launcher, Name, Options, Request, Step, Stra
 
 use crate::{Run, stage::Stage};
 
-/// Launches a bundle with our image `unpacker` and loads it.
+/// Launches a bundle with our image `unpacker`, and loads it.
 pub(crate) async fn run(
     stage: &Stage<'_>,
     unpacker: &str,
@@ -18,7 +18,7 @@ pub(crate) async fn run(
     let start = Instant::now();
     let options = Options::new(unpacker).with_strategy(strategy);
     let request = Request::new(image, stage.namespace()).with_name(Name::Given(name.to_owned()));
-    // A new one each time: nothing is remembered of the cluster.
+    // A new launcher each time, which remembers nothing about the cluster.
     let launcher = Launcher::new(stage.client.clone(), options);
     let mut updates = std::pin::pin!(launcher.launch_with_updates(request));
     let mut phases = Vec::new();
@@ -35,7 +35,7 @@ pub(crate) async fn run(
     }
 }
 
-/// What people call it.
+/// Returns the name of a phase for the table.
 fn phase(step: &Step) -> Option<&'static str> {
     Some(match step {
         Step::Prepared { .. } => "ConfigMap there",

@@ -17,15 +17,15 @@ use unlade_tests::cluster::{Cluster, Namespace};
 
 use crate::{Way, tool::Tools};
 
-/// How long the cluster may take to clear up.
+/// How long the cluster may take to delete the objects of a launch.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// How long the cluster may take to clear up after many launches.
 const PATIENCE_FOR_MANY: Duration = Duration::from_mins(10);
 /// The ConfigMap that Kubernetes creates in each namespace.
 const AUTHORITY: &str = "kube-root-ca.crt";
-/// How often it is asked whether it has.
+/// How often to check whether they are deleted.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// Where it is measured.
+/// The environment of the measurement.
 pub(crate) struct Stage<'c> {
     cluster: &'c Cluster,
     namespace: Namespace<'c>,
@@ -34,7 +34,7 @@ pub(crate) struct Stage<'c> {
 }
 
 impl Stage<'_> {
-    /// Measures, if there is all that it takes.
+    /// Opens the environment, and runs the measurement in it.
     pub(crate) fn open(run: impl AsyncFnOnce(&Stage<'_>)) {
         let cluster = Cluster::open_testbed();
         let tools = Tools::open(&cluster);
@@ -52,12 +52,12 @@ impl Stage<'_> {
         });
     }
 
-    /// The name of the namespace.
+    /// Returns the name of the namespace.
     pub(crate) fn namespace(&self) -> &str {
         self.namespace.name()
     }
 
-    /// Puts the image of a bundle into the registry; its name with the digest.
+    /// Pushes the image of a bundle to the registry, and returns its name with the digest.
     pub(crate) fn push(&self, name: &str, directory: &Path) -> String {
         let image = bundle::image(directory, Platform::host(), &Limits::default()).unwrap();
         self.cluster.push(&image, &format!("bench/{name}:1"))
@@ -76,7 +76,7 @@ impl Stage<'_> {
         directories.iter().cycle().take(n).enumerate().map(push).collect()
     }
 
-    /// Images with the same programs as in [`Stage::tools`], which no node has.
+    /// Returns images with the same programs as in [`Stage::tools`], which no node has.
     pub(crate) fn renew_tools(&self, way: Way, round: &str) -> Tools {
         self.tools.renew(self.cluster, way, round)
     }
@@ -132,7 +132,7 @@ impl Stage<'_> {
                 }),*].iter().sum::<usize>()
             };
         }
-        // One service account is the namespace's own.
+        // One of the service accounts is that of the namespace itself.
         (count![Job, Pod, Role, RoleBinding, ServiceAccount]).saturating_sub(1)
     }
 }

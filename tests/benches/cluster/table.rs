@@ -1,4 +1,4 @@
-//! The runs as Markdown tables.
+//! Writes the runs as Markdown tables.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use unlade_launcher::Strategy;
 use crate::tool::Weight;
 use crate::{Run, Way, batch};
 
-/// A line for each way and bundle.
+/// The rows for each way and bundle.
 #[derive(Default)]
 pub(crate) struct Tables {
     totals: Vec<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Tables {
 const BATCH_SPEED: f64 = 6.0;
 const BATCH_MEMORY: f64 = 64.0;
 
-/// The part of the time of OLM's Job that a way may take, if it has a goal.
+/// Returns the goal of a way, if it has one: the maximum ratio of its time to that of OLM's Job.
 fn most(way: Way) -> Option<f64> {
     match way {
         Way::Ours(Strategy::Inject) => Some(1.0 / 6.0),
@@ -54,7 +54,7 @@ impl Tables {
                 self.goals
                     .push(json!({"what": what, "measured": ratio, "bound": {"AtMost": bound}}));
             }
-            // What is over at once is not seen each time.
+            // Phases that end at once are not observed in each run.
             let longest = runs.iter().map(|run| run.phases.as_slice()).max_by_key(|it| it.len());
             let phases = longest.unwrap_or_default();
             let cells = phases.iter().map(|(phase, _)| {
@@ -108,7 +108,7 @@ impl Tables {
         }
     }
 
-    /// A line for each image.
+    /// Prints a row for each image.
     pub(crate) fn print_weights(weights: &[(&str, Weight)]) {
         println!("| image | pulled | unpacked |");
         println!("|---|--:|--:|");
@@ -172,12 +172,12 @@ fn batch_name(way: batch::Way) -> String {
     }
 }
 
-/// With two digits, in the units of 1000 that registries count in.
+/// Formats a size in MB (10^6 bytes, as registries count) with two decimal places.
 fn megabytes(n_bytes: u64) -> String {
     format!("{}.{:02} MB", n_bytes / 1_000_000, n_bytes % 1_000_000 / 10_000)
 }
 
-/// In seconds, least first.
+/// Returns the total times in seconds, in ascending order.
 fn totals(runs: &[Run]) -> Vec<f64> {
     let mut totals: Vec<f64> =
         runs.iter().map(|run| run.total).map(|total: Duration| total.as_secs_f64()).collect();
@@ -185,7 +185,7 @@ fn totals(runs: &[Run]) -> Vec<f64> {
     totals
 }
 
-/// The value that this part of all is not above.
+/// Returns the value of the quantile `part`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

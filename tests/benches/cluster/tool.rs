@@ -1,4 +1,4 @@
-//! The images that pods are made of beside the bundle's.
+//! The images of the pods, apart from the bundle image.
 
 use std::path::{Path, PathBuf};
 
@@ -14,18 +14,18 @@ use crate::Way;
 /// The images of one launch.
 #[derive(Debug, Clone)]
 pub(crate) struct Tools {
-    /// Ours, with its digest.
+    /// The tool image of unlade, with its digest.
     pub(crate) unpacker: String,
-    /// Those of OLM's Job.
+    /// The images of OLM's Job.
     pub(crate) olm: Olm,
 }
 
-/// What an image weighs, in bytes.
+/// The size of an image, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Weight {
-    /// Of all that a node pulls.
+    /// Everything that a node pulls.
     pub(crate) pulled: u64,
-    /// Of the same with layers that are not compressed.
+    /// The same, with layers that are not compressed.
     pub(crate) unpacked: u64,
 }
 
@@ -35,7 +35,7 @@ impl Tools {
         Self { unpacker: cluster.push_unpacker(), olm: Olm::open(cluster) }
     }
 
-    /// Returns the programs for a way.
+    /// Returns the images for a way.
     pub(crate) fn for_way(&self, way: Way) -> Self {
         match way {
             Way::Olm | Way::Ours(_) | Way::Nothing => self.clone(),
@@ -46,7 +46,7 @@ impl Tools {
         }
     }
 
-    /// Pushes the same programs in images that no node has; `round` makes them unique.
+    /// Pushes the same programs in images that no node has. `round` makes the images unique.
     pub(crate) fn renew(&self, cluster: &Cluster, way: Way, round: &str) -> Self {
         let push = |mut image: Image, name: &str| {
             let layer = image.layers.first_mut().unwrap();
@@ -62,7 +62,7 @@ impl Tools {
         Self { unpacker, olm: self.olm.clone() }.for_way(way)
     }
 
-    /// What each image weighs: upstream's two, and ours.
+    /// Returns the sizes of the images: upstream's two, and ours.
     pub(crate) fn weights(&self) -> [(&'static str, Weight); 3] {
         [
             ("upstream's `--opmImage`: `opm`", self.olm.opm_image()),
@@ -73,7 +73,8 @@ impl Tools {
     }
 }
 
-/// As it is shipped, with the documents that `cargo xtask dist` puts beside the program.
+/// Returns the tool image as it is shipped: with the documents that `cargo xtask dist` writes
+/// beside the program.
 fn ours() -> Image {
     let program = shipped::unpacker();
     let beside = |end: &str| PathBuf::from(format!("{}{end}", program.display()));

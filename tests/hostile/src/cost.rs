@@ -41,7 +41,7 @@ impl Cost {
         Self { cpu, memory: ALLOCATOR.peak_usage().saturating_sub(held) }
     }
 
-    /// Whether it is within [`CPU`] and [`MEMORY`].
+    /// Checks whether it is within [`CPU`] and [`MEMORY`].
     pub fn is_bearable(&self) -> bool {
         self.cpu <= CPU && self.memory <= MEMORY
     }

@@ -23,18 +23,19 @@ pub struct Family {
     pub entry: Entry,
     /// The name of the structure, which is unique among the families of the entry.
     pub name: &'static str,
-    /// The size from which the cost grows as it does for all larger ones; below, a limit that is
-    /// constant and allows more than linear work, such as that of nesting, has not been reached.
+    /// The size from which the cost grows as it does for all larger inputs. Below this size, a
+    /// constant limit that allows more than linear work, such as that of nesting, has not been
+    /// reached.
     pub from: usize,
     generate: fn(usize) -> Vec<u8>,
 }
 
-/// The default size from which costs are compared; for smaller inputs, the constant cost of a run
-/// matters too much.
+/// The default size from which costs are compared. For smaller inputs, the constant cost of a run
+/// is too large a part.
 const FROM: usize = 8 << 10;
 
-/// The size from which aliases of a long value pass the limit of what an input may grow to, which
-/// for small inputs is a constant.
+/// The size from which aliases of a long value exceed the limit of expansion, which is constant for
+/// small inputs.
 const FROM_BOUNDED: usize = 128 << 10;
 
 impl Family {
@@ -46,7 +47,7 @@ impl Family {
         Self { from, ..self }
     }
 
-    /// All families of all entries.
+    /// Returns all families of all entries.
     pub fn all() -> impl Iterator<Item = Self> {
         [
             annotation::FAMILIES,
@@ -81,7 +82,7 @@ impl Family {
     }
 
     /// Returns the size from which the costs are compared. In smaller inputs of some families, the
-    /// bundles are most of the size, and something else is most of the cost.
+    /// bundles make up most of the size, but something else most of the cost.
     fn compared_from(&self) -> usize {
         match (self.entry, self.name) {
             (Entry::Graph, "gaps-in-a-channel") => 16 << 10,
@@ -134,7 +135,7 @@ fn count(size: usize, mut item: impl FnMut(usize) -> String) -> String {
     text
 }
 
-/// Creates bytes that cannot be compressed; they are always the same.
+/// Creates bytes that cannot be compressed, and that are the same each time.
 fn noise(size: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut bytes = Vec::with_capacity(size + 8);

@@ -1,8 +1,8 @@
-//! What inputs cost, family by family: the cost grows no faster than the input.
+//! Checks the cost of each family: it grows no faster than the input.
 //!
-//! The cost is the number of instructions, which cachegrind counts. It is the same on every run,
-//! however busy the machine is, so that the exponent of the growth is known to a few hundredths;
-//! a clock would tell a slope of 1.1 from one of 1.2 on an idle machine only.
+//! The cost is the number of instructions, which cachegrind counts. It is nearly the same on every
+//! run, however busy the machine is, so the exponent of the growth is known to a few hundredths. A
+//! clock could distinguish a slope of 1.1 from 1.2 only on an idle machine.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,14 +16,14 @@ use unlade_hostile::{Cost, Entry, Family, cost};
 /// The maximum slope of cost over size, on logarithmic scales. Sorting, and keeping keys in a tree,
 /// have a slope of 1.08 at these sizes.
 const SLOPE: f64 = 1.1;
-/// How many sizes are compared, each twice the one before.
+/// The number of sizes that are compared, each twice the previous one.
 const SIZES: u32 = 3;
 /// The minimum difference between two sizes that counts as growth, in instructions.
 const LEAST: f64 = 5e5;
 /// The maximum processor time of one run, in seconds.
 const SECONDS: &str = "120";
 
-/// One test for each entry: the harness runs several beside each other.
+/// One test for each entry, because the harness runs several tests at the same time.
 macro_rules! entries {
     ($($(#[$attribute:meta])* fn $test:ident() { $entry:ident })*) => {
         $($(#[$attribute])* fn $test() {
@@ -133,7 +133,8 @@ entries! {
     fn cost_of_yaml_grows_with_its_size_only() { Yaml }
 }
 
-/// In this process: what is allocated is the same on every machine and in every build.
+/// Runs in this process, because the allocated memory is the same on every machine and in every
+/// build.
 #[test]
 fn memory_is_bounded_in_every_family() {
     for family in Family::all() {
@@ -159,7 +160,7 @@ fn assert_linear(entry: Entry) {
             points.push((input.len() as f64, n as f64));
         }
         let slope = slope(&points);
-        // Shown by `--nocapture`: the plot, as numbers.
+        // `--nocapture` shows the points of the plot.
         println!("{:>6.2} {} {points:.0?}", slope, family.id());
         if slope > SLOPE {
             steep.push(format!("{}: {slope:.2} {points:.0?}", family.id()));
@@ -168,7 +169,8 @@ fn assert_linear(entry: Entry) {
     assert!(steep.is_empty(), "steeper than {SLOPE}:\n{}", steep.join("\n"));
 }
 
-/// Instructions of the program that reads `input`; none if they are far too many.
+/// Returns the number of instructions of the program that reads `input`. Returns `None` if a limit
+/// ended the program.
 fn instructions(entry: Entry, input: &[u8], directory: &Path) -> Option<u64> {
     let file = directory.join("input");
     fs::write(&file, input).unwrap();
@@ -182,7 +184,7 @@ fn instructions(entry: Entry, input: &[u8], directory: &Path) -> Option<u64> {
     let count = text.lines().find_map(|line| line.split_once("refs:")).map(|(_, count)| count);
     match count.map(|count| count.trim().replace(',', "").parse()) {
         Some(Ok(count)) if output.status.success() => Some(count),
-        // Ended by the limit of time or of memory, and not by a failure of its own.
+        // The limit of time or memory ended the program, and not a failure of its own.
         _ if !text.contains("panicked") => None,
         _ => panic!("{entry}: {text}"),
     }

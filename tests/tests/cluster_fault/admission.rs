@@ -1,4 +1,4 @@
-//! What the API server refuses or changes.
+//! Objects that the API server refuses or changes.
 
 use std::time::Instant;
 
@@ -12,8 +12,8 @@ fn config_map() -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "map"}})
 }
 
-/// What the API server says of an object that it refuses. Admission is configured by watching, so
-/// a change of it takes a moment: tried until the deadline.
+/// Returns the message with which the API server refuses an object. A new policy takes effect only
+/// after a moment, so the request is repeated until the deadline.
 fn refusal(namespace: &Namespace<'_>, object: &Value) -> String {
     let end = Instant::now() + PATIENCE;
     loop {

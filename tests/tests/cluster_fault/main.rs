@@ -1,4 +1,4 @@
-//! The faults of a testbed, each against what a pod or a client sees of it.
+//! Tests each fault of a testbed by what a pod or a client observes.
 
 #![expect(
     clippy::panic,
@@ -25,7 +25,8 @@ const WAITING: &str = "/usr/bin/catatonit";
 fn waiting_image(cluster: &Cluster, repository: &str) -> String {
     let program = Entry::copy("wait", WAITING).with_mode(0o755);
     let mut image = Image::from_scratch(Platform::host());
-    // Another layer for each repository: what a node has of one image it does not pull for another.
+    // Each repository has its own layer, because a node does not pull a layer that it already has
+    // from another image.
     let own = Entry::file("repository", format!("{repository} {}", std::process::id()));
     image.layers.push(Layer::new([program, own]));
     image.config.entrypoint = ["/wait", "-P"].map(str::to_owned).into();

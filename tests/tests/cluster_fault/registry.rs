@@ -1,4 +1,4 @@
-//! Faults of the registry, as the pods that pull from it report them.
+//! Faults of the registry, as they appear in the status of pods that pull from it.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use unlade_tests::cluster::Cluster;
 
 use crate::{PATIENCE, is_running, lacks_its_image, pod, waiting_image};
 
-/// What is played, and words of the message that the pod then waits with.
+/// The repository, its fault, and a part of the message with which the pod then waits.
 const FAULTS: [(&str, Answer, &str); 6] = [
     ("unauthorized", Answer::Status(401), "authorization failed: no basic auth credentials"),
     ("forbidden", Answer::Status(403), ": 403 Forbidden"),
@@ -19,7 +19,7 @@ const FAULTS: [(&str, Answer, &str); 6] = [
     ("cut", Answer::Cut(50), "transport connection broken"),
 ];
 
-/// How fast the image trickles in that does, in bytes a second.
+/// The rate of the slow response, in bytes per second.
 const RATE: u32 = 100_000;
 
 #[test]
@@ -50,7 +50,7 @@ fn are_reported_and_end(namespace: &str, faults: &[(&str, Answer, &str)]) -> Res
         namespace.apply(&pod(name, &image));
     }
     for (name, _, words) in faults {
-        // Between two tries it waits without a message for a moment.
+        // Between two attempts, the container briefly waits without a message.
         let tells = |pod: &Value| lacks_its_image(pod) && message(pod).contains(words);
         namespace.wait(&format!("pod/{name}"), PATIENCE, tells);
     }
@@ -94,7 +94,8 @@ fn cluster_a_registry_that_trickles_delays_the_pod_by_as_much() {
 fn cluster_a_layer_that_is_always_cut_off_arrives_in_pieces() {
     let cluster = Cluster::open_testbed();
     let image = waiting_image(&cluster, "fault/cut-layer");
-    // Manifests are shorter; the program in the layer is not. The runtime asks for the rest of it.
+    // The manifests are shorter than this, but the layer with the program is not. The runtime
+    // requests the rest of it.
     let fault = Fault::always(Answer::Cut(100_000));
     let _faulty = cluster.testbed().fault_registry("fault/cut-layer", fault).unwrap();
     let namespace = cluster.namespace("registry-cut");
@@ -102,7 +103,7 @@ fn cluster_a_layer_that_is_always_cut_off_arrives_in_pieces() {
     namespace.wait("pod/pod", PATIENCE, is_running);
 }
 
-/// Why the pod's container waits.
+/// Returns the message that says why the container of the pod is waiting.
 fn message(pod: &Value) -> &str {
     pod["status"]["containerStatuses"][0]["state"]["waiting"]["message"].as_str().unwrap_or("")
 }

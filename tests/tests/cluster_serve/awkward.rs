@@ -1,4 +1,4 @@
-//! Images of the example bundle that make it hard to unpack it inside of them.
+//! Images of the example bundle in which unpacking is difficult.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use unlade_tests::{example, trap};
 
 use crate::image;
 
-/// How many layers the tallest image has beside that of the bundle.
+/// The number of layers that the image with the most layers has besides that of the bundle.
 const TALL: usize = 40;
 
-/// An image, and what is awkward about it.
+/// An image with something unusual.
 pub(crate) struct Awkward {
     pub(crate) name: &'static str,
     pub(crate) image: Image,
@@ -25,7 +25,8 @@ fn awkward(name: &'static str, change: impl FnOnce(&mut Image)) -> Awkward {
     Awkward { name, image, is_index: false }
 }
 
-/// Images that differ in their configuration, or in what they hold beside the bundle.
+/// Returns images that differ in their configuration, or in the files that they contain besides the
+/// bundle.
 pub(crate) fn settings() -> Vec<Awkward> {
     let program = |path: &str| Entry::file(path, "\u{7f}ELF and then no program").with_mode(0o755);
     vec![
@@ -55,13 +56,13 @@ pub(crate) fn settings() -> Vec<Awkward> {
             ]));
         }),
         awkward("injected", |image| {
-            // In the place that the unpacker is copied to.
+            // At the path to which the unpacker is copied.
             image.layers.push(Layer::new([program("injected/unlade-unpacker")]));
         }),
     ]
 }
 
-/// Images that hold the same in other layers.
+/// Returns images that contain the same files in other layers.
 pub(crate) fn layers() -> Vec<Awkward> {
     vec![
         awkward("gzip", |image| image.layers[0].compression = Compression::Gzip),
@@ -105,7 +106,7 @@ pub(crate) fn layers() -> Vec<Awkward> {
     ]
 }
 
-/// Images with traps that catch a program that loads anything from them.
+/// Returns images with traps for a program that loads code from the image.
 pub(crate) fn traps() -> Vec<Awkward> {
     let directory = tempfile::tempdir().unwrap();
     trap::lay(directory.path());
@@ -125,7 +126,7 @@ fn hostile_environment() -> Vec<String> {
     trap::ENVIRONMENT.iter().chain(&own).map(|(name, value)| format!("{name}={value}")).collect()
 }
 
-/// Adds all that is in `directory`, as entries beneath `path`. The files are read now.
+/// Adds everything in `directory` as entries beneath `path`. The files are read immediately.
 fn take(directory: &Path, path: &str, entries: &mut Vec<Entry>) {
     for file in fs::read_dir(directory).unwrap().flatten() {
         let path = format!("{path}/{}", file.file_name().to_str().unwrap());

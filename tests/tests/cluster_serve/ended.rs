@@ -1,4 +1,4 @@
-//! What came out of the Jobs of a namespace.
+//! The results of the Jobs in a namespace.
 
 use serde_json::Value;
 use unlade_bundle::Limits;
@@ -18,9 +18,9 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// How the unpacker's container ended in the last pod of a Job. On a busy machine the API
-    /// server may not answer for so long that a pod gives up for a temporary reason, and the Job
-    /// starts another one.
+    /// Returns how the unpacker's container ended in the last pod of a Job. On a busy machine, the
+    /// API server may not respond for so long that a pod gives up for a temporary reason, and the
+    /// Job starts another pod.
     pub(crate) fn terminated(&self, job: &str) -> &Value {
         let of_job = |pod: &&Value| pod["metadata"]["labels"]["job-name"] == job;
         let mut pods: Vec<_> = self.pods.iter().filter(of_job).collect();
@@ -33,7 +33,7 @@ impl Ended {
         ended_in(last)
     }
 
-    /// The termination message of a Job that ended well.
+    /// Returns the termination message of a Job that succeeded.
     pub(crate) fn outcomes(&self, job: &str) -> Value {
         let ended = self.terminated(job);
         assert_eq!(ended["exitCode"], 0, "{job}: {ended}");
@@ -45,9 +45,9 @@ impl Ended {
         found.unwrap_or_else(|| panic!("no ConfigMap {name}"))
     }
 
-    /// The ConfigMap is byte for byte the one that the directory gives here, but for what the API
-    /// server and others add to its metadata; and the same bundle is loaded. Gives the fields that
-    /// hold files.
+    /// Checks that the ConfigMap has the same bytes as the one that is encoded from the directory,
+    /// except for the metadata that the API server and others add, and that the same bundle is
+    /// loaded from it. Returns the fields that contain files.
     pub(crate) fn check(&self, bundle: &Bundle) -> Vec<&'static str> {
         let name = &bundle.name;
         let found = ConfigMap::from_json(self.config_map(name).clone()).unwrap();
@@ -60,7 +60,7 @@ impl Ended {
         };
         let wanted = encode(&reading.content, &options).unwrap();
         let [wanted] = <[ConfigMap; 1]>::try_from(wanted).unwrap();
-        // Not by assert_eq: they are a megabyte each.
+        // Without `assert_eq`, which would print a megabyte for each of them.
         assert!(found.data == wanted.data, "{name}: data");
         assert!(found.binary_data == wanted.binary_data, "{name}: binaryData");
         assert_eq!(found.metadata.name, wanted.metadata.name);
@@ -82,12 +82,12 @@ impl Ended {
     }
 }
 
-/// The termination message of a container that has ended.
+/// Returns the termination message of a container that has ended.
 pub(crate) fn message(terminated: &Value) -> Value {
     serde_json::from_str(terminated["message"].as_str().unwrap()).unwrap()
 }
 
-/// How the unpacker's container ended in a pod.
+/// Returns how the unpacker's container in a pod ended.
 fn ended_in(pod: &Value) -> &Value {
     &pod["status"]["containerStatuses"][0]["state"]["terminated"]
 }

@@ -1,4 +1,4 @@
-//! The image of the bundle in a directory.
+//! Builds the image of the bundle in a directory.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use unlade_bundle::Limits;
 use unlade_oci::Platform;
 use unlade_oci::build::{Image, bundle};
 
-/// From scratch, as upstream's tools make it.
+/// Builds the image from scratch, as upstream's tools do.
 pub(crate) fn bundle(directory: &Path) -> Image {
     bundle::image(directory, Platform::host(), &Limits::default()).unwrap()
 }

@@ -1,5 +1,5 @@
-//! The unpacker in real pods, as manifests/ has them: injected into the bundle's image and beside
-//! it as an image volume, under Pod Security `restricted`.
+//! The unpacker in real pods, as manifests/ defines them: injected into a container of the bundle
+//! image, and beside the bundle image as a volume, under Pod Security `restricted`.
 
 #![expect(
     clippy::unwrap_used,
@@ -29,10 +29,10 @@ use stage::{Bundle, Stage, Way};
 
 /// The number of the largest bundles of the sample that are always included.
 const LARGEST: usize = 3;
-/// Of the others, every so many-th.
+/// The step between the other bundles that are included.
 const STEP: usize = 10;
 
-/// Real bundles of the sample: the largest ones, and every tenth of the others.
+/// Returns the real bundles of the sample: the largest ones, and every tenth of the others.
 fn real_bundles(stage: &Stage<'_>, way: Way) -> Vec<Bundle> {
     let size = |sample: &Sample| -> u64 {
         let directories = ["manifests", "metadata"].map(|directory| sample.path.join(directory));
@@ -96,7 +96,7 @@ fn cluster_no_code_of_a_bundle_runs() {
     awkward_images_are_unpacked("traps", &awkward::traps());
 }
 
-/// Each of them both ways.
+/// Unpacks each image with both strategies.
 fn awkward_images_are_unpacked(test: &str, images: &[Awkward]) {
     Stage::open(test, |stage| {
         let each = images.iter().flat_map(|awkward| stage.push_awkward(awkward, &Way::BOTH));

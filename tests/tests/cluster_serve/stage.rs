@@ -1,4 +1,4 @@
-//! A namespace, the manifests with the names put in, and what came out of their Jobs.
+//! A namespace, the manifests for its bundles, and the results of their Jobs.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use unlade_tests::manifest::{self, BUNDLE, Overlay, UNPACKER};
 use crate::awkward::Awkward;
 use crate::ended::Ended;
 
-/// For all Jobs of a test together.
+/// The deadline for all Jobs of a test together.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The maximum number of containers whose logs are read at once.
 const MOST_LOGS: usize = 100;
 
-/// How the unpacker and the bundle come together.
+/// How the unpacker gets access to the bundle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Way {
     /// The unpacker is copied into the bundle's pod.
@@ -50,7 +50,7 @@ impl Way {
 pub(crate) struct Bundle {
     /// The name of its ConfigMap and its Job.
     pub(crate) name: String,
-    /// What the manifests' own names have before them.
+    /// The prefix of the names in the manifests.
     prefix: String,
     way: Way,
     /// The image, with its digest.
@@ -61,7 +61,7 @@ pub(crate) struct Bundle {
 
 impl Bundle {
     fn new(name: &str, way: Way, image: String, directory: &Path) -> Self {
-        // As `namePrefix` makes it.
+        // The same names that `namePrefix` produces.
         let (name, prefix) = (format!("{name}-bundle"), format!("{name}-"));
         Self { name, prefix, way, image, directory: directory.to_owned() }
     }
@@ -75,7 +75,7 @@ pub(crate) struct Stage<'c> {
 }
 
 impl Stage<'_> {
-    /// Runs a test on it, in its own namespace.
+    /// Runs a test in its own namespace.
     pub(crate) fn open(test: &str, run: impl FnOnce(&Stage<'_>)) {
         let cluster = Cluster::open();
         let unpacker = cluster.push_unpacker();
@@ -85,13 +85,13 @@ impl Stage<'_> {
         run(&Stage { namespace, cluster: &cluster, unpacker });
     }
 
-    /// Puts the image of a bundle into the registry; `directory` holds the same bundle.
+    /// Pushes the image of a bundle to the registry. `directory` contains the same bundle.
     pub(crate) fn push(&self, name: &str, way: Way, image: &Image, directory: &Path) -> Bundle {
         let image = self.cluster.push(image, &format!("serve/{name}:1"));
         Bundle::new(name, way, image, directory)
     }
 
-    /// The same with an awkward image of the example bundle, for each of these ways.
+    /// Does the same with an unusual image of the example bundle, for each of these ways.
     pub(crate) fn push_awkward(&self, awkward: &Awkward, ways: &[Way]) -> Vec<Bundle> {
         let repository = format!("serve/{}:1", awkward.name);
         let image = if awkward.is_index {
@@ -106,12 +106,12 @@ impl Stage<'_> {
         bundles.collect()
     }
 
-    /// The objects of the manifests, for this bundle.
+    /// Returns the objects of the manifests for this bundle.
     pub(crate) fn manifest(&self, bundle: &Bundle) -> Vec<Value> {
         self.overlay(std::slice::from_ref(bundle)).build(self.cluster.kubectl())
     }
 
-    /// The kustomizations that people write, for these bundles.
+    /// Returns the kustomizations that users would write for these bundles.
     fn overlay(&self, bundles: &[Bundle]) -> Overlay {
         let kustomizations = bundles.iter().map(|bundle| {
             let images = [(UNPACKER, &*self.unpacker), (BUNDLE, &bundle.image)];
@@ -163,13 +163,14 @@ impl Stage<'_> {
         self.cluster.kubectl().apply(&list).unwrap();
     }
 
-    /// Runs the Jobs of these bundles, all at once. Each has to fill its ConfigMap.
+    /// Runs the Jobs of these bundles at the same time. Each must fill its ConfigMap.
     pub(crate) fn run(&self, bundles: &[Bundle]) -> Ended {
         self.kubectl(&["apply", "--server-side", "--kustomize", self.overlay(bundles).path()]);
         let ended = self.ended();
         for bundle in bundles {
             let outcomes = ended.outcomes(&bundle.name);
-            // Unchanged, if on a busy machine the answer to the writing came too late.
+            // The verdict is `unchanged` if, on a busy machine, the response to the write came too
+            // late.
             let verdict = outcomes[0]["verdict"].as_str();
             let is_filled = matches!(verdict, Some("written" | "unchanged"));
             assert!(is_filled, "{}: {outcomes}", bundle.name);
@@ -177,9 +178,10 @@ impl Stage<'_> {
         ended
     }
 
-    /// Waits until every Job of the namespace has ended, well or not.
+    /// Waits until every Job of the namespace has ended, whether it succeeded or not.
     pub(crate) fn ended(&self) -> Ended {
-        // A Job has no condition before that. One kubectl that watches, for the machine is busy.
+        // A Job has no conditions before it ends. A single kubectl watches all Jobs, because the
+        // machine is busy.
         let timeout = format!("--timeout={}s", PATIENCE.as_secs());
         self.kubectl(&["wait", "--for=jsonpath={.status.conditions}", &timeout, "--all", "jobs"]);
         let list = |kind| {
@@ -190,7 +192,7 @@ impl Stage<'_> {
         Ended { pods: list("pods"), config_maps: list("configmaps") }
     }
 
-    /// What all containers wrote.
+    /// Returns the logs of all containers.
     pub(crate) fn logs(&self) -> String {
         let pods = self.kubectl(&["get", "pods", "--output=name"]);
         assert!(pods.lines().count() < MOST_LOGS);
@@ -204,7 +206,7 @@ impl Stage<'_> {
     }
 }
 
-/// Admission knows of a label a moment later.
+/// Waits until admission applies the label of the namespace, which takes a moment.
 fn wait_until_restricted(namespace: &Namespace<'_>) {
     let end = Instant::now() + PATIENCE;
     let probe = ["run", "probe", "--image=unlade.test/none:1", "--dry-run=server"];

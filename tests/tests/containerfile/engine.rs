@@ -1,4 +1,4 @@
-//! An image that an engine builds, beside ours.
+//! Compares an image that an engine builds with ours.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub(crate) struct File {
     bytes: Vec<u8>,
 }
 
-/// Has buildah build `containerfile`; the context has the files of `image` in the directory
+/// Builds `containerfile` with buildah. The context has the files of `image` in the directory
 /// `image`.
 pub(crate) fn build(containerfile: &str, image: &Image, directory: &Path) -> Built {
     let context = directory.join("context");
@@ -42,7 +42,7 @@ pub(crate) fn build(containerfile: &str, image: &Image, directory: &Path) -> Bui
     fs::write(&file, containerfile).unwrap();
     let buildah = |arguments: &[&Path]| {
         let mut buildah = Command::new("buildah");
-        // A store of its own, which needs no file system of the kernel's.
+        // A separate store, which needs no file system of the kernel.
         buildah
             .arg("--root")
             .arg(directory.join("store"))
@@ -52,7 +52,7 @@ pub(crate) fn build(containerfile: &str, image: &Image, directory: &Path) -> Bui
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "buildah {arguments:?}: {error}");
     };
-    // Labels of buildah's own are the only ones that an engine adds.
+    // The labels of buildah itself are the only ones that an engine adds.
     let build = ["build", "--isolation=chroot", "--identity-label=false", "--tag=it", "--file"];
     let mut words: Vec<&Path> = build.iter().map(Path::new).collect();
     words.extend([&*file, &*context]);
@@ -62,7 +62,7 @@ pub(crate) fn build(containerfile: &str, image: &Image, directory: &Path) -> Bui
     read(&archive)
 }
 
-/// Ours, as it is written.
+/// Returns our image, as it is written.
 pub(crate) fn ours(image: &Image, directory: &Path) -> Built {
     let archive = format!("oci-archive:{}", directory.join("ours.tar").display());
     write(image, &archive.parse().unwrap()).unwrap();
@@ -101,7 +101,7 @@ fn read(archive: &str) -> Built {
     Built { config: Value::Object(config.into_iter().collect()), files }
 }
 
-/// Keeps everything, by digest; the manifest is `root`.
+/// Keeps all blobs by their digests. The manifest is `root`.
 #[derive(Default)]
 struct Blobs(Mutex<BTreeMap<String, Vec<u8>>>);
 

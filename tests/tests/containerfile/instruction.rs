@@ -1,17 +1,17 @@
-//! The instructions of a Containerfile; as much of its syntax as ours uses.
+//! Parses the instructions of a Containerfile, with as much of the syntax as ours uses.
 
-/// One instruction.
+/// An instruction.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Instruction {
     pub(crate) name: String,
     pub(crate) arguments: String,
 }
 
-/// All of them, in order: one a line, comments left out.
+/// Returns the instructions in their order, one for each line, without comments.
 ///
 /// # Panics
 ///
-/// If one goes over several lines.
+/// Panics if an instruction has several lines.
 pub(crate) fn instructions(text: &str) -> Vec<Instruction> {
     let lines =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

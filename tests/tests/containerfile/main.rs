@@ -1,4 +1,4 @@
-//! `images/Containerfile` makes the image that `cargo xtask image` makes.
+//! `images/Containerfile` builds the same image as `cargo xtask image`.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,13 +17,13 @@ use unlade_oci::build::Image;
 
 use self::instruction::{Instruction, instructions};
 
-/// As it is written, for engines.
+/// Returns the text of the Containerfile.
 fn containerfile() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../images/Containerfile");
     fs::read_to_string(path).unwrap()
 }
 
-/// The image, of files made in `directory`.
+/// Returns the image, with files that are created in `directory`.
 fn image(directory: &Path) -> Image {
     let file = |name: &str| -> PathBuf {
         let path = directory.join(name);
@@ -38,7 +38,7 @@ fn image(directory: &Path) -> Image {
     Unpacker { documents: Some(documents), ..Unpacker::new(file("program")) }.image()
 }
 
-/// The instructions of the stage that makes the image.
+/// Returns the instructions of the last stage, which builds the image.
 fn last_stage(text: &str) -> Vec<Instruction> {
     let mut all = instructions(text);
     let from = all.iter().rposition(|it| it.name == "FROM").unwrap();
@@ -62,7 +62,7 @@ fn the_containerfile_says_what_the_image_is() {
     let mut said = of("LABEL");
     said.sort_unstable();
     assert_eq!(said, labels.collect::<Vec<_>>());
-    // What is in it is laid out by the builder, from the description of the image.
+    // The builder creates the content from the description of the image.
     assert_eq!(of("COPY"), ["--from=build /image/ /"]);
     let known = ["FROM", "USER", "ENV", "ENTRYPOINT", "LABEL", "COPY"];
     assert!(stage.iter().all(|it| known.contains(&it.name.as_str())), "{stage:?}");
@@ -85,7 +85,7 @@ fn the_builder_lays_the_image_out_with_the_rust_of_the_workspace() {
 fn buildah_makes_the_same_image() {
     let directory = tempfile::tempdir().unwrap();
     let image = image(directory.path());
-    // In place of the builder, which would take minutes, what it makes.
+    // Replaces the builder, which would take minutes, by the files that it would create.
     let stage = containerfile();
     let (_, stage) = stage.rsplit_once("\nFROM ").unwrap();
     let text = format!("FROM scratch AS build\nCOPY image/ /image/\nFROM {stage}");

@@ -9,7 +9,7 @@ use crate::{Cross, IMAGE, LIMIT, existing};
 
 const PACKAGE: &str = "operators.operatorframework.io.bundle.package.v1";
 
-/// A bundle of two files.
+/// Returns a bundle of two files.
 fn bundle() -> Tree {
     let csv = "kind: ClusterServiceVersion\nmetadata: {name: tea.v1.0.0}\n";
     Tree::new()

@@ -67,7 +67,7 @@ fn descriptor(one: &Descriptor) -> Value {
     })
 }
 
-/// What a value should be.
+/// The type of a value.
 #[derive(Clone, Copy)]
 enum Shape {
     Text,
@@ -80,7 +80,7 @@ enum Shape {
     Any,
     List(&'static Shape),
     Map(&'static Shape),
-    /// Fields, and how many of these are always there.
+    /// The fields, and how many of them are always present.
     Object(&'static [(&'static str, Shape)], usize),
 }
 
@@ -229,7 +229,7 @@ const ODD: [&[u8]; 18] = [
 ];
 
 struct Odd {
-    /// One choice of so many is odd.
+    /// One of this many choices is odd.
     every: usize,
 }
 
@@ -328,7 +328,7 @@ impl Odd {
         let mut fields: Vec<_> =
             fields.into_iter().map(|(key, shape)| (key.to_owned(), shape)).collect();
         if !fields.is_empty() && random.once_in(self.every / 3) {
-            // Once more, in the same letters or others; the values differ.
+            // The same key again, with the same letters or others, and another value.
             let (key, shape) = fields[random.below(fields.len())].clone();
             let key = folded(random, &key);
             fields.insert(random.below(fields.len() + 1), (key, shape));
@@ -345,7 +345,7 @@ impl Odd {
     }
 }
 
-/// `key` as Go may take it for the same.
+/// Returns another spelling of `key` that Go may treat as the same field.
 fn folded(random: &mut Random, key: &str) -> String {
     match random.below(6) {
         0 => key.to_owned(),

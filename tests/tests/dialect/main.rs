@@ -1,9 +1,9 @@
-//! What we take of an image, Go reads the same: layers beside `archive/tar`, documents beside
-//! `encoding/json` and the types of the image spec, over cases that a generator makes of the
-//! formats' own grammar.
+//! Go reads the same content from an image as we do: layers are compared with `archive/tar`, and
+//! documents with `encoding/json` and the types of the image spec. A generator creates the cases
+//! from the grammar of the formats.
 //!
-//! Refusing more than Go is fine. `UNLADE_DIALECT_CASES` sets the number of cases of each kind,
-//! and `UNLADE_DIALECT_SEED` where they begin.
+//! We may refuse more than Go does. `UNLADE_DIALECT_CASES` sets the number of cases of each kind,
+//! and `UNLADE_DIALECT_SEED` the first one.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,13 +14,13 @@
 
 /// Documents.
 mod document;
-/// Numbers that look random, the same each time.
+/// Pseudorandom numbers, which are the same each time.
 mod random;
 /// Layers.
 mod tape;
-/// What programs in use write.
+/// Layers that other programs write.
 mod writer;
-/// What Go's own writer writes.
+/// Layers that Go's own writer writes.
 mod written;
 
 use std::fs::File;
@@ -32,10 +32,10 @@ use random::Random;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Cases that are asked together.
+/// The number of cases that are sent to the peer together.
 const BATCH: u64 = 5_000;
 
-/// An image's layer or document: its kind, as the peer calls it, and its bytes.
+/// A layer or a document of an image: its kind, as the peer names it, and its bytes.
 struct Case {
     kind: char,
     bytes: Vec<u8>,
@@ -47,7 +47,7 @@ struct Answer {
     error: String,
 }
 
-/// How many cases were answered how.
+/// The number of cases with each result.
 #[derive(Debug, Default)]
 struct Tally {
     both_take: u64,
@@ -84,7 +84,7 @@ fn compare(
         }
     }
     println!("{tests}: {cases} cases from seed {first}: {tally:?}");
-    // A generator whose cases are all refused would show nothing.
+    // A generator whose cases are all refused would prove nothing.
     assert!(tally.both_take * 5 > cases, "{tally:?}");
 }
 
@@ -106,7 +106,7 @@ fn ask(peer: &Path, batch: &[Case]) -> Vec<Answer> {
     lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect()
 }
 
-/// Where the bytes of a case are to be looked at.
+/// Stores the bytes of a case for inspection, and returns the path.
 fn kept(case: &Case) -> String {
     let (mut file, path) = tempfile::NamedTempFile::new().unwrap().keep().unwrap();
     file.write_all(&case.bytes).unwrap();

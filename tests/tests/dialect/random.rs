@@ -1,4 +1,4 @@
-/// SplitMix64: short, and good enough to choose cases.
+/// SplitMix64: a short generator that is good enough to choose cases.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -13,12 +13,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Less than `end`.
+    /// Returns a number less than `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % end as u64).unwrap()
     }
 
-    /// True once in `n` times.
+    /// Returns true for one of `n` calls on average.
     pub(crate) fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }

@@ -97,7 +97,7 @@ fn end(random: &mut Random, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Zero or more headers that describe an entry, and the entry.
+/// Writes zero or more headers that describe an entry, and the entry.
 fn item(random: &mut Random, bytes: &mut Vec<u8>) {
     if random.once_in(40) {
         bytes.extend([0; 512]);
@@ -153,7 +153,7 @@ fn item(random: &mut Random, bytes: &mut Vec<u8>) {
 
 fn data(random: &mut Random, most: usize) -> Vec<u8> {
     if random.once_in(8) {
-        // What looks like a header of its own, if the size is read otherwise.
+        // Data that looks like a header if the size is read in another way.
         let mut inner = Vec::new();
         let header = Header::new(random, b'0', 0);
         header.write(random, &mut inner);
@@ -241,7 +241,7 @@ fn record_by_chance(random: &mut Random, size: usize) -> Vec<u8> {
     text
 }
 
-/// A sparse file of one of the three PAX formats, mostly sound.
+/// Returns a sparse file in one of the three PAX formats, usually valid.
 fn sparse_by_records(random: &mut Random, bytes: &mut Vec<u8>) -> (Header, Vec<u8>) {
     let pieces: &[(u64, u64)] = random.choose::<[(u64, u64)]>(&[
         &[(0, 5)],
@@ -303,7 +303,8 @@ fn sparse_by_records(random: &mut Random, bytes: &mut Vec<u8>) -> (Header, Vec<u
     (Header::new(random, b'0', data.len()), data)
 }
 
-/// A sparse file of GNU tar's old format, mostly sound: header, blocks behind it, and data.
+/// Returns a sparse file in the old format of GNU tar, usually valid: the header, the blocks after
+/// it, and the data.
 fn sparse_in_header(random: &mut Random) -> (Header, Vec<u8>, Vec<u8>) {
     let count = random.below(30);
     let data = vec![b'd'; count * 2 + usize::from(random.once_in(12))];

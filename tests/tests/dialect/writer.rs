@@ -1,4 +1,4 @@
-//! Layers as the programs in use write them are read, and not only refused the same.
+//! Layers that other programs write are accepted, and are read as Go reads them.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -7,7 +7,8 @@ use std::process::Command;
 
 use crate::{Case, ask, tape};
 
-/// A tree with what the dialects write differently: long and odd names, links, a file with holes.
+/// Creates a tree with everything that the dialects write differently: long and unusual names,
+/// links, and a file with holes.
 fn tree(root: &Path) {
     let long = format!("manifests/{}/{}", "d".repeat(120), "n".repeat(140));
     for name in ["manifests/csv.yaml", "metadata/annotations.yaml", "usr/ä ö", &long] {
@@ -26,13 +27,14 @@ fn tree(root: &Path) {
     holes.set_len(40 << 20).unwrap();
 }
 
-/// What `program` writes of the tree in `root`; none if it has no such format.
+/// Returns what `program` writes for the tree in `root`. Returns `None` if the program does not
+/// support the format.
 fn written(program: &str, arguments: &[&str], root: &Path) -> Option<Vec<u8>> {
     let output = Command::new(program).args(arguments).current_dir(root).output().unwrap();
     (!output.stdout.is_empty()).then_some(output.stdout)
 }
 
-/// Formats 1 and 2 are GNU's and PAX; ustar has no room for the tree's names.
+/// Formats 1 and 2 are those of GNU and PAX. The names of the tree do not fit in ustar.
 const PYTHON: &str = "import sys, tarfile
 with tarfile.open(fileobj=sys.stdout.buffer, mode='w|', format=int(sys.argv[1])) as tar:
     tar.add('.')";

@@ -1,4 +1,4 @@
-//! A loaded bundle against upstream's answers.
+//! Compares a loaded bundle with upstream's answers.
 
 use std::fmt::Debug;
 
@@ -7,8 +7,8 @@ use unlade_bundle::Api;
 use unlade_loader::Loaded;
 use unlade_tests::corpus::{Sample, golden, sha256};
 
-/// Bundles with several CSVs: upstream's ConfigMap loader takes the last one, its directory reader
-/// the first, so what follows from the CSV is compared with neither.
+/// Bundles with several CSVs. Upstream's ConfigMap loader uses the last one, and its directory
+/// reader the first one, so fields that depend on the CSV are not compared.
 const OTHER_CSV: [&str; 5] = [
     "crafted/csv-escapes",
     "crafted/csv-other-group",
@@ -17,11 +17,11 @@ const OTHER_CSV: [&str; 5] = [
     "crafted/long-line",
 ];
 
-/// A file with 9,990 flow collections within each other, which upstream's loader takes for an
-/// object: a deliberate difference (docs/compatibility.md).
+/// A file with 9,990 nested flow collections, which upstream's loader treats as an object: a
+/// deliberate difference (docs/compatibility.md).
 const TOO_DEEP: (&str, &str) = ("crafted/deep-nesting", "flow9990.yaml");
 
-/// All that is not as upstream has it.
+/// Returns all differences from upstream.
 pub(crate) fn compare(sample: &Sample, loaded: &Loaded) -> Vec<String> {
     let mut differences = Differences { name: &sample.name, found: Vec::new() };
     match &sample.golden.load {
@@ -48,7 +48,7 @@ impl Differences<'_> {
     }
 }
 
-/// What upstream's `BundleLoader.Load` gives.
+/// Compares with the result of upstream's `BundleLoader.Load`.
 fn compare_loaded(golden: &golden::Loaded, loaded: &Loaded, differences: &mut Differences<'_>) {
     let bundle = &loaded.bundle;
     differences.check("csvName", &bundle.csv_name, &golden.csv_name);
@@ -78,9 +78,10 @@ fn compare_loaded(golden: &golden::Loaded, loaded: &Loaded, differences: &mut Di
     }
 }
 
-/// What upstream's directory reader gives.
+/// Compares with the result of upstream's directory reader.
 fn compare_registry(golden: &golden::Registry, loaded: &Loaded, differences: &mut Differences<'_>) {
-    // Where it refuses a bundle that its loader takes, we take it as well, and say why.
+    // If upstream's directory reader refuses a bundle that its loader accepts, we accept it too,
+    // and report the reason.
     if golden.error.is_some() {
         differences.check("whether nothing is reported", &loaded.report.is_empty(), &false);
         return;

@@ -1,5 +1,5 @@
-//! Every bundle of the corpus, all the way: directory -> content -> ConfigMap -> bundle, in every
-//! encoding, against what upstream's Go code answered.
+//! Converts every bundle of the corpus from a directory to content, to a ConfigMap and to a bundle,
+//! in every encoding, and compares the result with that of upstream's Go code.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,8 +13,8 @@ mod upstream;
 
 use compare::compare;
 
-/// Bundles that we refuse and upstream takes: it loses files of the same key, writes keys that no
-/// API server accepts, or follows a link out of the bundle.
+/// Bundles that we refuse and upstream accepts: it drops files with the same key, writes keys that
+/// no API server accepts, or follows a link out of the bundle.
 const REFUSED: [&str; 6] = [
     "crafted/name-dotdot",
     "crafted/name-long",
@@ -76,7 +76,8 @@ fn load_in_every_encoding(samples: &[Sample], wanted_bundles: usize, wanted_load
                 continue;
             };
             n_loads += 1;
-            // Not merely equal to upstream's answer: equal to the last finding.
+            // More than the comparison with upstream: the results must be equal, including every
+            // finding.
             if loaded != direct {
                 differences.push(format!("{} {encoding}: not as from the directory", sample.name));
             }
@@ -101,7 +102,7 @@ fn load_as_upstream_wrote(samples: &[Sample], wanted: usize) {
     assert_no_differences("ConfigMaps", n_loads, wanted, &differences);
 }
 
-/// Reads a bundle. Returns none if it is refused.
+/// Reads a bundle. Returns `None` if it is refused.
 fn read(sample: &Sample, differences: &mut Vec<String>) -> Option<Reading> {
     let is_refused = REFUSED.contains(&sample.name.as_str());
     match (unlade_directory::read(&sample.path, &Limits::default()), &sample.golden.error) {
@@ -127,8 +128,8 @@ fn read(sample: &Sample, differences: &mut Vec<String>) -> Option<Reading> {
     }
 }
 
-/// The bundle out of the ConfigMap's JSON text; none if it does not fit, as it does not for
-/// upstream.
+/// Loads the bundle from the JSON of the ConfigMap. Returns `None` if the bundle does not fit into
+/// a ConfigMap, which must then also be the case for upstream.
 fn around(
     sample: &Sample,
     reading: &Reading,
@@ -165,8 +166,7 @@ fn around(
     }
 }
 
-/// A comparison of nothing finds no differences either, so the number of comparisons is asserted
-/// too.
+/// Asserts the number of comparisons too, because no comparison means no difference.
 fn assert_no_differences(what: &str, n: usize, wanted: usize, differences: &[String]) {
     assert!(differences.is_empty(), "{n} {what}:\n{}", differences.join("\n"));
     assert_eq!(n, wanted, "{what} that were compared");

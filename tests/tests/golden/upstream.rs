@@ -1,4 +1,4 @@
-//! ConfigMaps in upstream's own shape: no marks, six annotations, every file under its key.
+//! ConfigMaps as upstream writes them: no marks, six annotations, and every file under its key.
 
 use std::{collections::BTreeMap, io::Write};
 
@@ -9,9 +9,11 @@ use unlade_bundle::key::ConfigMapKey;
 use unlade_config_map::ConfigMap;
 use unlade_tests::corpus::{Sample, golden::Populated};
 
-/// The ConfigMaps that upstream fills with a bundle, plain and compressed, by its own answer.
+/// Returns the ConfigMaps that upstream fills with a bundle, plain and compressed, according to its
+/// recorded answer.
 ///
-/// A plain value that is not UTF-8 cannot be sent to an API server; such ConfigMaps are left out.
+/// A plain value that is not UTF-8 cannot be sent to an API server, so such ConfigMaps are left
+/// out.
 pub(crate) fn config_maps(sample: &Sample) -> Vec<ConfigMap> {
     let files: BTreeMap<String, Vec<u8>> = sample
         .files()
@@ -32,7 +34,7 @@ fn config_map(golden: &Populated, files: &BTreeMap<String, Vec<u8>>) -> Option<C
     let mut data = BTreeMap::new();
     let mut binary_data = BTreeMap::new();
     for key in &golden.keys {
-        // Upstream also writes keys that no API server takes.
+        // Upstream also writes keys that no API server accepts.
         let bytes = files.get(&key.key)?;
         assert_eq!(bytes.len() as u64, key.size, "{}", key.key);
         if key.field == "data" {

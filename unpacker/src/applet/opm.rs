@@ -11,7 +11,7 @@ use std::io::Write;
 use crate::log;
 
 pub(super) const HELP: &str = "\
-unlade's stand-in for the opm of OLM's unpack Job
+unlade's replacement for the opm of OLM's unpack Job
 
 Usage:
   opm alpha bundle extract -m DIRECTORY -n NAMESPACE -c CONFIGMAP [-z] [-l BYTES] [-k KUBECONFIG]

@@ -13,7 +13,7 @@ use crate::server::Server;
 fn applet(name: &str, args: &[&str]) -> Run {
     let mut command = unpacker();
     command.arg0(name).args(args).env("CONTAINER_IMAGE", "registry.example/a:1");
-    // Which upstream prefers to `-k`.
+    // Upstream prefers this variable to `-k`.
     Run::execute(command.env("KUBECONFIG", "/no/such/of-the-environment"))
 }
 

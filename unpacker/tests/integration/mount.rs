@@ -46,7 +46,7 @@ fn a_bind_mount_of_the_same_file_system_is_noticed_by_old_kernels_too() {
         command.arg(unpacker().get_program()).args(["serve", "--dry-run"]);
         let run = Run::execute(command.arg(format!("--bundle={}=x", root.display())));
         assert_eq!(run.verdicts(), ["badBundle"], "{calls:?} {run:?}");
-        assert!(run.stderr.contains("manifests is on another mount"), "{calls:?} {run:?}");
+        assert!(run.stderr.contains("manifests is on a different mount"), "{calls:?} {run:?}");
         assert!(!run.stdout.contains("secret"), "{calls:?} {run:?}");
     }
 }
@@ -67,7 +67,7 @@ fn copy_content_copies_nothing_that_is_mounted_into_the_catalog() {
     fs::write(root.join("configs/token"), "").unwrap();
     fs::write(root.join("other/token"), "secret").unwrap();
     fs::copy(program, root.join("utilities/copy-content")).unwrap();
-    // Where it is mounted, and what from: a file system of its own, the image's own, one file.
+    // Another file system, a directory of the image, and a single file.
     for mount in [
         "true",
         "mount -t tmpfs none \"$1/configs/etcd\" && echo secret > \"$1/configs/etcd/token\"",
@@ -87,7 +87,10 @@ fn copy_content_copies_nothing_that_is_mounted_into_the_catalog() {
             assert_eq!((run.code, run.stdout.as_str()), (Some(0), "etcd\ntoken\n"), "{run:?}");
         } else {
             assert_eq!(run.code, Some(1), "{mount} {run:?}");
-            assert!(run.stderr.contains("is on another mount than the root"), "{mount} {run:?}");
+            assert!(
+                run.stderr.contains("is on a different mount from the root"),
+                "{mount} {run:?}"
+            );
             assert!(!run.stderr.contains("/out/"), "{mount} {run:?}");
         }
     }

@@ -170,7 +170,7 @@ fn the_requested_pause_is_kept() {
 #[test]
 fn conflict_is_resolved_with_the_newest_version() {
     let job = Job::new();
-    // The reading goes through, somebody else writes before the writing.
+    // The read succeeds, and another client writes before our write.
     job.server.with(|state| state.faults.extend([Fault::Status(503, None), Fault::Race]));
     assert_eq!(job.run().verdicts(), ["written"]);
     let metadata = &job.server.object("olm", "bundle")["metadata"];
@@ -308,7 +308,7 @@ fn environment_decides_nothing_but_what_a_flag_allows() {
     let explicit = ["--source-image-from-env", "--source-image", "other"];
     assert_eq!(dry(job.command().args(explicit)), "other");
 
-    // Neither is KUBECONFIG read nor a proxy asked.
+    // KUBECONFIG is not read, and no proxy is used.
     let proxy = closed_port().to_string();
     let run = Run::execute(
         job.command()
@@ -389,7 +389,7 @@ fn file_that_the_user_may_not_read_is_an_outcome_of_its_own() {
         mode(path, usual);
         assert_eq!((run.code, run.verdicts()), (Some(12), vec!["unreadable".to_owned()]), "{path}");
         if rustix::process::geteuid().is_root() {
-            let expected = format!("{shown} is not readable for uid 1001");
+            let expected = format!("{shown} is not readable by uid 1001");
             assert!(run.stderr.contains(&expected), "{expected}: {}", run.stderr);
         }
     }

@@ -83,7 +83,7 @@ fn server_of_another_authority_is_not_trusted() {
     assert!(!run.stderr.contains("secret-token"));
 }
 
-/// No token leaves the program before the certificate is the right one.
+/// The program sends no token before it has verified the certificate.
 #[test]
 fn a_server_that_cannot_be_verified_gets_no_request() {
     let authority = Authority::new();
@@ -150,7 +150,7 @@ fn credentials_are_not_sent_without_tls_and_a_warning_says_so() {
     let server = Server::start();
     server.create("olm", "bundle");
     let cluster = json!({"server": format!("http://{}", server.address)});
-    // The way of `kubectl proxy`, which needs none.
+    // `kubectl proxy` works like this, and needs no credentials.
     let open = run(&cluster, &json!({}));
     assert_eq!(open.verdicts(), ["written"], "{}", open.stderr);
     assert!(!open.stderr.contains(WARNING), "{}", open.stderr);

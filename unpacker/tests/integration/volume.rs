@@ -43,7 +43,7 @@ fn a_mount_inside_the_bundle_is_not_read() {
         let run = Run::execute(&mut command);
         assert_eq!((run.code, run.stdout.as_str()), (Some(11), ""), "{script}: {}", run.stderr);
         let message = run.outcomes()[0]["message"].to_string();
-        let expected = format!("{named} is on another mount than the root of the directory");
+        let expected = format!("{named} is on a different mount from the root of the directory");
         assert!(message.contains(&expected), "{message}");
     }
 }

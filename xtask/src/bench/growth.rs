@@ -157,7 +157,7 @@ fn measure(
     let mut series = Pair::<Series>::default();
     for point in &axis.points {
         let list = write(point, work, directory)?;
-        // What is short is repeated, and a single bundle that is not repeated is measured often.
+        // Short work is repeated, and a bundle that is not repeated is measured more often.
         let is_repeated = axis.name != "bundles";
         let times = if is_repeated { point.repetitions() } else { point.n_bundles };
         let n_rounds = if is_repeated { n_rounds } else { n_rounds.max(50 / times) };

@@ -115,7 +115,7 @@ impl Arguments {
         Self { cpu_limit: Some(cpu), memory_limit: Some(memory), ..Self::default() }
     }
 
-    /// No limits, and standard error in a file.
+    /// Returns settings without limits, and with standard error in a file.
     pub(crate) fn log(path: PathBuf) -> Self {
         Self { log: Some(path), ..Self::default() }
     }

@@ -32,7 +32,7 @@ pub(super) struct Measured {
 /// Ours, and Go's.
 pub(super) type Pair<T> = [T; 2];
 
-/// The programs of both sides.
+/// Returns the programs of both sides.
 pub(super) fn programs() -> Result<Pair<PathBuf>, Error> {
     let bench = ["bench", "--locked", "--package", "unlade-loader", "--bench", "rate", "--no-run"];
     let mut bench = cargo(bench);

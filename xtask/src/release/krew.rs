@@ -28,8 +28,8 @@ pub(super) fn manifest(version: &str, repository: &str, archives: &[Archive]) ->
         "spec": {
             "version": format!("v{version}"),
             "homepage": repository,
-            "shortDescription": "Unpack Operator bundles (OLM)",
-            "description": "Unpacks Operator bundles into ConfigMaps, without a cluster or with a \
+            "shortDescription": "Unpack operator bundles (OLM)",
+            "description": "Unpacks operator bundles into ConfigMaps, without a cluster or with a \
                             Job,\nloads them, and reports what OLM would silently drop.\n",
             "platforms": platforms,
         },

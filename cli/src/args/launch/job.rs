@@ -25,8 +25,8 @@ pub(crate) struct JobArgs {
 
     /// Record the digest of the image that a tag refers to
     ///
-    /// Images that are named by a tag then use the strategy `inject`, because most kubelets do
-    /// not report the digest of an image volume.
+    /// Images that are named by a tag then use the strategy `inject`, unless `--strategy` sets
+    /// another, because most kubelets do not report the digest of an image volume.
     #[arg(long, hide_short_help = true)]
     resolve_digest: bool,
 

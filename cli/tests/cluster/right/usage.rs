@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::interrupt::{interrupt, waiting};
 use crate::stage::Stage;
 
-/// A right, what it is used for, and what becomes of that without it.
+/// A permission, what it is used for, and what happens without it.
 pub(super) struct Right {
     pub(super) resource: &'static str,
     pub(super) verb: &'static str,
@@ -12,7 +12,7 @@ pub(super) struct Right {
     pub(super) without: (i32, &'static str),
 }
 
-/// One or more commands, on what may be there already.
+/// One or more commands, and the objects that exist before they run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Usage {
     /// A launch that takes longer than a watch may be refused.
@@ -25,9 +25,9 @@ pub(super) enum Usage {
     Remade,
     /// A launch into a ConfigMap that was created for another image.
     Adapted,
-    /// A launch of what was launched before.
+    /// A launch of an image whose content already exists.
     Sealed,
-    /// A launch whose Job's name is taken.
+    /// A launch if a Job with its name already exists.
     Taken,
     /// A launch of an image that does not exist: its Job is ended.
     Ended,
@@ -35,15 +35,15 @@ pub(super) enum Usage {
     Logged,
     /// A launch with a pull secret of another type.
     Refused,
-    /// What a launch would make where OpenShift assigns uids.
+    /// The output of a dry run in a namespace in which OpenShift assigns uids.
     Assigned,
     /// A launch with `--rm`.
     Removed,
     /// A launch that is cancelled.
     Cancelled,
-    /// Whether a pod would be admitted.
+    /// A check whether a pod would be admitted.
     Tried,
-    /// Whether events are seen when they happen.
+    /// A launch that reports events as soon as they occur.
     Watched,
 }
 
@@ -61,7 +61,7 @@ const fn right(
     Right { resource, verb, usage, without }
 }
 
-/// Those of all manifests for launchers.
+/// The permissions in all manifests for launchers.
 pub(super) const RIGHTS: [Right; 31] = [
     right("configmaps", "create", Usage::Launch, (FORBIDDEN, "failed to create the ConfigMap")),
     right("configmaps", "get", Usage::Adapted, (FORBIDDEN, "failed to read the ConfigMap")),

@@ -57,7 +57,7 @@ pub enum Error {
         path: String,
     },
     /// A path is on a mount inside the directory, so it does not belong to it.
-    #[error("{} is on another mount than the root of the directory", shorten(.path))]
+    #[error("{} is on a different mount from the root of the directory", shorten(.path))]
     Mount {
         /// The first path on the other mount.
         path: String,
@@ -71,7 +71,7 @@ pub enum Error {
         kind: &'static str,
     },
     /// The user may not read a file or directory.
-    #[error("{} (mode {mode:04o}) is not readable for uid {uid}", shorten(.path))]
+    #[error("{} (mode {mode:04o}) is not readable by uid {uid}", shorten(.path))]
     Unreadable {
         /// Its path.
         path: String,
@@ -105,7 +105,7 @@ pub enum Error {
         limit: usize,
     },
     /// All files together are too large.
-    #[error("{}: the files of the bundle are larger than {limit} bytes", shorten(.path))]
+    #[error("{}: the files of the bundle are larger than {limit} bytes in total", shorten(.path))]
     TotalSize {
         /// The file that exceeds the limit.
         path: String,

@@ -110,7 +110,7 @@ fn the_limits_are_those_of_both_directories_together() {
     let refusal = |text: &str| Err(text.to_owned());
     assert_eq!(read(1, 5, 10), refusal("manifests: the bundle has more than 1 files"));
     assert_eq!(read(2, 4, 10), refusal("metadata/b is larger than 4 bytes"));
-    let text = "manifests/a: the files of the bundle are larger than 9 bytes";
+    let text = "manifests/a: the files of the bundle are larger than 9 bytes in total";
     assert_eq!(read(2, 5, 9), refusal(text));
 }
 

@@ -7,12 +7,12 @@ use super::Field;
 use super::Shape::{self, Any, Bool, Bytes, Int, List, Map, Struct, Text};
 use crate::record::{BUNDLE_OBJECT, CHANNEL_PROPERTY, CSV_METADATA};
 
-/// A field that upstream always writes.
+/// Returns a field that upstream always writes.
 const fn field(name: &'static str, shape: Shape) -> Field {
     Field { name, shape, is_optional: false }
 }
 
-/// A field that upstream writes only if it is not empty.
+/// Returns a field that upstream writes only if it is not empty.
 const fn optional(name: &'static str, shape: Shape) -> Field {
     Field { name, shape, is_optional: true }
 }

@@ -14,7 +14,7 @@ pub const FAILURE: &str = "unlade.dev/failure";
 /// On a Job: the digest of the requested spec, by which launches are compared.
 pub const SPEC_HASH: &str = "unlade.dev/spec-hash";
 /// On a Job, and on a ConfigMap with a random name: the random ID of the launch that created it. By
-/// this ID, a launch recognizes its own object if the response to the request was lost.
+/// this ID, a launch recognises its own object if the response to the request was lost.
 pub const LAUNCH: &str = "unlade.dev/launch";
 /// On the Role of a ConfigMap: the image that the content was verified to come from, as JSON.
 pub const VERIFIED: &str = "unlade.dev/verified";

@@ -160,7 +160,7 @@ fn manifests_named_by_the_annotations_cannot_lead_out() {
             let error = read_by(resolution, &laid_out(named, "metadata/")).unwrap_err();
             assert!(matches!(error, Error::Layout(_) | Error::Link { .. }), "{named:?}: {error:?}");
         }
-        // Nothing of this name lies within the bundle: the manifests are where they usually are.
+        // The bundle contains no such path, so the default directory is read.
         let found = read_by(resolution, &laid_out("/proc/self", "metadata/")).unwrap();
         assert!(
             found.content.files().iter().map(unlade_bundle::File::path).eq(["manifests/csv.yaml"])
@@ -180,7 +180,7 @@ fn exchanging_a_file_or_directory_while_it_is_read_gives_nothing_from_outside() 
         for exchanged in ["manifests/csv.yaml", "manifests"] {
             let outside = tempfile::tempdir().unwrap();
             fs::write(outside.path().join("csv.yaml"), "the secret").unwrap();
-            // The link leads to what would be read in place of what it replaces.
+            // The link leads to the file or directory that must not be read.
             let target = match exchanged {
                 "manifests" => outside.path().to_owned(),
                 _ => outside.path().join("csv.yaml"),
@@ -198,7 +198,7 @@ fn exchanging_a_file_or_directory_while_it_is_read_gives_nothing_from_outside() 
                 let leaked = (0..300)
                     .filter_map(|_| read_by(resolution, &root).ok())
                     .any(|reading| reading.content.files().iter().any(is_secret));
-                // Before anything fails: the thread would go on.
+                // Set this before the assertion, or a failure would leave the thread running.
                 is_done.store(true, Ordering::Relaxed);
                 assert!(!leaked, "{exchanged}");
             });

@@ -3,11 +3,11 @@ use serde_json::Value;
 
 use super::*;
 
-/// What `reference.ParseNormalizedNamed` of github.com/distribution/reference 0.6.0 said, in a Go
-/// program that had imported SHA-256 and SHA-512; without parts where it refused.
+/// The results of `reference.ParseNormalizedNamed` of github.com/distribution/reference 0.6.0, in a
+/// Go program that imports SHA-256 and SHA-512. A reference that it refuses has no parts.
 const RECORDED: &str = include_str!("tests.jsonl");
 
-/// Taken by that library as a repository without any registry, which nobody can pull from.
+/// That library treats it as a repository without a registry, from which nobody can pull.
 const DIFFERS: &str = "my_host.example/a";
 
 #[test]

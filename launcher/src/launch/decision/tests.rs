@@ -50,7 +50,7 @@ superseded  unverified  | retry     retry      retry      retry
 superseded  gone        | retry     retry      retry      retry
 ";
 
-/// The kind of a reason in the table.
+/// Returns the kind of a reason in the table.
 fn kind(reason: Reason, may_inject: bool) -> &'static str {
     use Reason as R;
     match reason {

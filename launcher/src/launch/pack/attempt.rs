@@ -28,7 +28,7 @@ use crate::{Failure, Launcher, Reason, Step, Strategy, name};
 /// The longest time between two judgements.
 const LONGEST: Duration = Duration::from_hours(1);
 
-/// What became of a shared attempt.
+/// The result of a shared attempt.
 #[derive(Default)]
 pub(super) struct Attempted<'m> {
     /// The launches that share another attempt, because a node fails to pull the image of another

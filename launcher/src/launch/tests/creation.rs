@@ -7,7 +7,7 @@ use unlade_api_server::{Arrival, Canned, Disturbance, State};
 use super::*;
 use crate::launch_bundle_image;
 
-/// The first creation of each kind is carried out, but answered as if it had taken too long.
+/// Carries out the first creation of each kind, but answers as if it had taken too long.
 fn answers_are_lost() -> impl FnMut(&Arrival<'_>) -> Option<Disturbance> {
     let mut paths = BTreeSet::new();
     move |arrival| {

@@ -6,7 +6,7 @@ use unlade_api_server::Disturbance;
 
 use super::*;
 
-/// The state of a container whose image the registry temporarily rejects.
+/// Returns the state of a container whose image the registry temporarily rejects.
 fn limited() -> Value {
     json!({"waiting": {
         "reason": "ErrImagePull",

@@ -42,7 +42,7 @@ pub(super) fn files(input: &[u8]) {
     }
 }
 
-/// The content of a bundle, as we take it and as upstream would.
+/// Assembles the content of a bundle, as we accept it and as upstream accepts it.
 fn assemble(files: Vec<File>) -> Option<Content> {
     let limits = Limits::default();
     let _ = Content::assemble_as_upstream(files.clone(), &limits);
@@ -127,7 +127,7 @@ fn check_loaded(result: Result<unlade_loader::Loaded, unlade_loader::Error>) {
     }
 }
 
-/// What is encoded is decoded, in either encoding.
+/// Checks that what is encoded can be decoded, in either encoding.
 fn paths_survive_escaping_and_unescaping(content: &Content) {
     for encoding in [Encoding::Plain, Encoding::Gzip] {
         let options = encode::Options { name: "x".into(), encoding, ..encode::Options::default() };

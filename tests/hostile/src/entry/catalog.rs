@@ -17,7 +17,7 @@ use crate::image::parts;
 pub(super) fn file(input: &[u8]) {
     let validate = || catalog(input).validate();
     let problems = validate();
-    // Those of each severity, and the number of the others.
+    // For each severity, the problems that are kept, and one with the number of the others.
     assert!(problems.len() <= 2 * (MAX_PROBLEMS + 1), "{} problems", problems.len());
     for problem in &problems {
         assert!(problem.to_string().starts_with("catalog.yaml"), "{problem}");

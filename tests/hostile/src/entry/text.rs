@@ -51,7 +51,7 @@ fn written_and_read_again(json: &str, limits: &yaml::Limits) {
     }
 }
 
-/// Whether the object of a manifest is JSON for others too.
+/// Checks that other parsers accept the object of a manifest as JSON, too.
 fn decoded_is_json(input: &[u8], limits: &yaml::Limits) {
     if let Ok(decoded) = yaml::decode_unstructured(input, limits)
         && let Some(object) = decoded.object
@@ -59,7 +59,7 @@ fn decoded_is_json(input: &[u8], limits: &yaml::Limits) {
         let json = object.root().to_json();
         match serde_json::from_str::<serde_json::Value>(&json) {
             Ok(_) => {}
-            // serde_json ends at 128 levels, and at the numbers that a float can hold.
+            // serde_json refuses more than 128 levels, and numbers that do not fit in a float.
             Err(error) => {
                 let text = error.to_string();
                 let is_known = text.contains("recursion limit") || text.contains("out of range");

@@ -82,7 +82,8 @@ pub(super) const FAMILIES: &[Family] = &[
     .from(FROM_BOUNDED),
 ];
 
-/// A response with the ConfigMap that is to be filled; the lists of entries each end in a comma.
+/// Returns a response with the ConfigMap that is to be filled. The lists of entries each end in a
+/// comma.
 fn existing(annotations: &str, data: &str) -> Vec<u8> {
     let map = |entries: &str| format!("{{{}}}", entries.trim_end_matches(','));
     let text = format!(
@@ -93,7 +94,7 @@ fn existing(annotations: &str, data: &str) -> Vec<u8> {
     join(&[text.as_bytes(), b"200\n"])
 }
 
-/// A pod whose container waits.
+/// Returns a pod whose container waits.
 fn failed(reason: &str, message: &str) -> Vec<u8> {
     status(
         &format!(
@@ -103,7 +104,7 @@ fn failed(reason: &str, message: &str) -> Vec<u8> {
     )
 }
 
-/// A pod with these statuses of containers, which end in a comma, and its events.
+/// Returns a pod with these statuses of containers, which end in a comma, and its events.
 fn status(containers: &str, events: &str) -> Vec<u8> {
     let containers = containers.trim_end_matches(',');
     let pod = format!(
@@ -112,7 +113,7 @@ fn status(containers: &str, events: &str) -> Vec<u8> {
     join(&[pod.as_bytes(), events.as_bytes()])
 }
 
-/// A pull secret; the list of entries ends in a comma.
+/// Returns a pull secret. The list of entries ends in a comma.
 fn auths(entries: &str, image: &str) -> Vec<u8> {
     let entries = format!("{{\"auths\":{{{}}}}}", entries.trim_end_matches(','));
     join(&[image.as_bytes(), entries.as_bytes()])

@@ -145,7 +145,7 @@ fn zipped(entries: &str) -> Vec<u8> {
     object("", "", entries, &[("olm.contentEncoding", "gzip+base64")])
 }
 
-/// The lists of entries each end in a comma.
+/// Returns a ConfigMap. The lists of entries each end in a comma.
 fn object(annotations: &str, data: &str, binary: &str, more: &[(&str, &str)]) -> Vec<u8> {
     let more: Vec<_> = more.iter().map(|(key, value)| format!("\"{key}\":\"{value}\",")).collect();
     let more = more.concat();

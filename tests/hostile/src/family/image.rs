@@ -104,7 +104,7 @@ pub(super) const FAMILIES: &[Family] = &[
     }),
 ];
 
-/// A descriptor with a comma behind it.
+/// Returns a descriptor that is followed by a comma.
 fn descriptor(n: usize, more: &str) -> String {
     format!(
         "{{{more}\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\",\"digest\":\"sha256:{n:064}\",\"size\":1}},"

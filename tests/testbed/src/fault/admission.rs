@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 const VERSION: &str = "admissionregistration.k8s.io/v1";
 
-/// A policy and its binding that deny what `rule` matches.
+/// Returns a policy and its binding, which deny what `rule` matches.
 pub(crate) fn denying(name: &str, rule: &Value, message: &str, namespaces: &Value) -> [Value; 2] {
     let policy = json!({
         "apiVersion": VERSION,
@@ -29,7 +29,8 @@ pub(crate) fn denying(name: &str, rule: &Value, message: &str, namespaces: &Valu
     [policy, binding]
 }
 
-/// A policy and its binding that change what `rule` matches, by a CEL expression of the patch.
+/// Returns a policy and its binding, which change what `rule` matches by a CEL expression of the
+/// patch.
 pub(crate) fn mutating(
     name: &str,
     rule: &Value,

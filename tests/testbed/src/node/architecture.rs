@@ -31,7 +31,7 @@ impl Testbed {
         for object in admission::mutating(&name, &rule, &expression, None) {
             self.apply(&object)?;
         }
-        // The label stays once the policy is in force: then it is right whatever is asked for.
+        // Once the policy is in effect, the label keeps its value, whatever a request sets.
         let label = |value: &str, dry_run: &str| {
             let patch = json!({"metadata": {"labels": {LABEL: value}}}).to_string();
             let arguments = ["patch", "node", &node, "--patch", &patch, dry_run];

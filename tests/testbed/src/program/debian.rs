@@ -7,7 +7,7 @@ use std::{env, fs};
 use super::run;
 use crate::Error;
 
-/// Which programs every testbed needs and which packages have them.
+/// The programs that every testbed needs, and the packages that contain them.
 pub(super) const PACKAGES: [(&str, &str); 9] = [
     ("runc", "runc"),
     ("catatonit", "catatonit"),
@@ -20,10 +20,10 @@ pub(super) const PACKAGES: [(&str, &str); 9] = [
     ("openssl", "openssl"),
 ];
 
-/// What OLM's own images have besides its programs; the package's is static.
+/// The program that OLM's own images contain besides OLM's programs. That of the package is static.
 pub(super) const OLM: [(&str, &str); 1] = [("busybox", "busybox-static")];
 
-/// Where a program is: on the `PATH`, or where only root usually looks.
+/// Finds a program on the `PATH`, or in the directories that usually only root searches.
 pub(super) fn find(program: &'static str) -> Result<PathBuf, Error> {
     let path = env::var_os("PATH").unwrap_or_default();
     let directories = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
@@ -35,7 +35,7 @@ pub(super) fn find(program: &'static str) -> Result<PathBuf, Error> {
     found.map(|path| fs::canonicalize(&path).unwrap_or(path)).ok_or(missing)
 }
 
-/// The packages of the missing programs.
+/// Returns the packages of the missing programs.
 pub(super) fn missing(wanted: &[(&'static str, &'static str)]) -> Vec<&'static str> {
     let missing = wanted.iter().filter(|(name, _)| find(name).is_err());
     let mut packages: Vec<_> = missing.map(|(_, package)| *package).collect();
@@ -43,7 +43,7 @@ pub(super) fn missing(wanted: &[(&'static str, &'static str)]) -> Vec<&'static s
     packages
 }
 
-/// Installs what is missing, which needs Debian or a descendant and root.
+/// Installs the packages of the missing programs, which requires root, and Debian or a derivative.
 pub(super) fn install(
     wanted: &[(&'static str, &'static str)],
     tell: &mut dyn FnMut(&str),
@@ -61,7 +61,7 @@ pub(super) fn install(
         command.env("DEBIAN_FRONTEND", "noninteractive");
         command
     };
-    // A fresh machine has no list of packages, or one that names versions which are gone.
+    // A fresh machine has no package lists, or lists with versions that no longer exist.
     if run(&mut install()).is_err() {
         run(Command::new("apt-get").arg("update"))?;
         run(&mut install())?;

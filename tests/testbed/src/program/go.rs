@@ -37,7 +37,8 @@ pub(super) fn toolchain(
     Ok(directory.join("go/bin/go"))
 }
 
-/// `1.26.3` of `go version go1.26.3 linux/amd64`; `None` if the program does not exist.
+/// Returns the version of a Go program, such as `1.26.3` for `go version go1.26.3 linux/amd64`.
+/// Returns `None` if the program does not exist.
 fn version(go: &Path, cache: &Path) -> Option<String> {
     let mut command = Command::new(go);
     // Without `local`, Go prints the version of the toolchain that it would fetch for this
@@ -49,7 +50,7 @@ fn version(go: &Path, cache: &Path) -> Option<String> {
     Some(text.trim().strip_prefix("go")?.to_owned())
 }
 
-/// Compares versions by their numbers; a release candidate counts as its release.
+/// Compares versions by their numbers. A release candidate counts as its release.
 fn at_least(version: &str, wanted: &str) -> bool {
     let numbers = |text: &str| -> Vec<u32> {
         let leading = |part: &str| part.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();

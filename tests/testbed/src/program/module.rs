@@ -1,4 +1,4 @@
-//! Building the tools of a Go module into the cache.
+//! Builds the programs of a Go module into the cache.
 
 use std::fmt::Write;
 use std::fs;
@@ -15,23 +15,23 @@ use crate::{Error, file};
 /// The version of the build. A higher one prevents the use of programs that were built differently.
 const RECIPE: &str = "3";
 
-/// No debug information, which is not linked anyway, and no inlining: a third less to compute for
-/// the compiler, and what a testbed does takes no longer.
+/// Leaves out debug information, which is not linked anyway, and inlining. The compiler then needs
+/// a third less CPU time, and a testbed is no slower.
 const COMPILER: &str = "-gcflags=all=-dwarf=false -l";
 
-/// How often a long build says how far it is.
+/// How often a long build reports its progress.
 const REPORTS: Duration = Duration::from_secs(10);
 
-/// Which module is built, and how.
+/// The description of a module to build.
 pub(super) struct Source {
-    /// What the directory of its programs is called, before the digest.
+    /// The name of the directory of its programs, without the digest.
     pub(super) name: &'static str,
-    /// Where its `go.mod` is, beside our `Cargo.toml`.
+    /// The directory of its `go.mod`, relative to our `Cargo.toml`.
     pub(super) directory: &'static str,
-    /// What `go build` is given besides what all are given.
+    /// The flags of `go build` besides those for all modules.
     pub(super) flags: &'static [&'static str],
-    /// Which packages it builds. `tool` is Go's word for everything that the go.mod names as one,
-    /// `.` is a program of ours beside the go.mod.
+    /// The packages to build. `tool` is Go's name for all tools in the go.mod, and `.` is a program
+    /// of ours beside the go.mod.
     pub(super) packages: &'static [&'static str],
     /// A module that it is built from, and a directory of it whose YAML files are kept beside the
     /// programs.
@@ -39,20 +39,21 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// A part of the testbed: it only has to do its work.
+    /// Creates the description of a part of the testbed, whose speed does not matter.
     pub(super) fn part(name: &'static str, directory: &'static str) -> Self {
         Self { name, directory, flags: &[COMPILER], packages: &["tool"], data: None }
     }
 }
 
-/// Whether a module's programs are in the cache.
+/// Checks whether the programs of a module are in the cache.
 pub(super) fn are_built(cache: &Path, source: &Source) -> bool {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let module = Module::read(&here.join(source.directory), source.packages);
     module.is_ok_and(|module| cache.join(format!("{}-{}", source.name, module.key)).exists())
 }
 
-/// The directory with a module's programs, built if need be; whether they were built now.
+/// Returns the directory with the programs of a module, and builds them if necessary. Also returns
+/// whether they were built now.
 pub(super) fn programs(
     cache: &Path,
     source: &Source,
@@ -94,12 +95,12 @@ pub(super) fn programs(
 /// A pinned Go module.
 struct Module {
     directory: PathBuf,
-    /// Names what it is built of: the start of the digest over `go.mod`, `go.sum` and, where one
-    /// of the programs is ours, its source.
+    /// Identifies what the programs are built from: the start of the digest of `go.mod`, `go.sum`
+    /// and, if a program is ours, its source.
     key: String,
-    /// The oldest Go that it builds with.
+    /// The minimum version of Go.
     go: String,
-    /// The version of Kubernetes in it, if any.
+    /// The version of Kubernetes, if the module contains it.
     kubernetes: Option<String>,
 }
 
@@ -128,7 +129,8 @@ impl Module {
         })
     }
 
-    /// Go in the directory of the module, and nothing else than what its `go.mod` says.
+    /// Returns a command of Go in the directory of the module, which uses only what its `go.mod`
+    /// names.
     fn go(&self, go: &Path, cache: &Path) -> Command {
         let mut command = Command::new(go);
         command.current_dir(&self.directory);
@@ -169,7 +171,7 @@ impl Module {
 
     fn flags(&self) -> String {
         let Some(version) = &self.kubernetes else { return "-s -w".into() };
-        // Without these the server reports v0.0.0 and clients refuse to work with it.
+        // Without these values, the server reports v0.0.0, and clients refuse to use it.
         let package = "k8s.io/component-base/version";
         let mut numbers = version.split('.');
         let [major, minor] = [(); 2].map(|()| numbers.next().unwrap_or_default());
@@ -180,7 +182,7 @@ impl Module {
     }
 }
 
-/// The Go files of a directory, in the order of their names.
+/// Returns the Go files of a directory, sorted by name.
 fn sources(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = fs::read_dir(directory).map_err(Error::file("read", directory))?;
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
@@ -194,13 +196,14 @@ fn needed(path: &Path) -> Result<String, Error> {
     text.ok_or_else(|| Error::file("read", path)(std::io::ErrorKind::NotFound.into()))
 }
 
-/// The word after the beginning of a line.
+/// Returns the word that follows `beginning` at the start of a line.
 fn value(text: &str, beginning: &str) -> Option<String> {
     let rest = text.lines().find_map(|line| line.trim().strip_prefix(beginning))?;
     rest.split_ascii_whitespace().next().map(str::to_owned)
 }
 
-/// Runs the build and says now and then how many packages are done; the end of its output.
+/// Runs the build, and reports from time to time how many packages are complete. Returns the end of
+/// its output.
 fn follow(
     name: &str,
     command: &mut Command,

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::network::outside;
 
 /// The flags are the same as those for `opm` in `cargo xtask bench`, so that Go compiles it once.
-/// The programs are optimized, because they are measured, and built without the C libraries of
+/// The programs are optimised, because they are measured, and built without the C libraries of
 /// image stores that are not used here.
 const SOURCE: Source = Source {
     name: "olm",
@@ -44,7 +44,7 @@ impl Olm {
         })
     }
 
-    /// Whether [`Olm::prepare`] would not have to build anything.
+    /// Checks whether [`Olm::prepare`] would have nothing to build.
     pub fn are_built(cache: &Path) -> bool {
         module::are_built(cache, &SOURCE)
     }

@@ -38,7 +38,7 @@ pub fn dialect(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, Erro
     })
 }
 
-/// Whether [`dialect`] would not have to build anything.
+/// Checks whether [`dialect`] would have nothing to build.
 pub fn is_dialect_built(cache: &Path) -> bool {
     module::are_built(cache, &DIALECT)
 }
@@ -64,7 +64,7 @@ impl Peers {
         })
     }
 
-    /// Whether [`Peers::prepare`] would not have to build anything.
+    /// Checks whether [`Peers::prepare`] would have nothing to build.
     pub fn are_built(cache: &Path) -> bool {
         module::are_built(cache, &SOURCE)
     }

@@ -179,7 +179,7 @@ impl Head {
         Ok(Some(Self { method, target, lines }))
     }
 
-    /// Whether the request has the credentials [`CREDENTIALS`].
+    /// Checks whether the request has the credentials [`CREDENTIALS`].
     fn has_credentials(&self) -> bool {
         let (user, password) = CREDENTIALS;
         let wanted = format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")));

@@ -11,10 +11,10 @@ use super::webhook::DenyingWebhook;
 use super::{Case, run};
 use crate::stage::{Stage, job};
 
-/// What the Job controller says when a pod of its is not admitted.
+/// The observation if a pod of the Job is not admitted.
 const REFUSED: Knows = Knows::Event("FailedCreate");
 
-/// A namespace with these objects in it, or about it.
+/// Creates a namespace with these objects in it, or for it.
 fn under<'s>(stage: &'s Stage<'_>, name: &str, objects: &[Value]) -> Namespace<'s> {
     let namespace = stage.cluster.namespace(&format!("failure-{name}"));
     for object in objects {
@@ -23,7 +23,7 @@ fn under<'s>(stage: &'s Stage<'_>, name: &str, objects: &[Value]) -> Namespace<'
     namespace
 }
 
-/// A namespace for which the API server is configured so.
+/// Creates a namespace, and configures the API server for it in this way.
 fn configured<'s>(
     stage: &'s Stage<'_>,
     name: &str,
@@ -156,7 +156,7 @@ fn cluster_a_missing_namespace_or_account_is_reported_before_any_deadline() {
     });
 }
 
-/// The object for whatever namespace it is applied in.
+/// Returns the object without its namespace, so that it can be applied in any namespace.
 fn without_namespace(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("namespace");
@@ -164,7 +164,7 @@ fn without_namespace(mut object: Value) -> Value {
     object
 }
 
-/// A pod that nothing is wrong with.
+/// Returns a valid pod.
 fn pod() -> k8s_openapi::api::core::v1::Pod {
     let object = json!({
         "apiVersion": "v1",

@@ -10,13 +10,14 @@ use super::start::memory;
 use super::{Case, run};
 use crate::stage::Stage;
 
-/// More than a ConfigMap can hold, however it is compressed.
+/// A size that no ConfigMap can hold, even compressed.
 const TOO_LARGE: usize = 3 << 20;
 
-/// More than the pod's memory in the case that runs out of it, and a legal file of a bundle.
+/// A size above the memory of the pod in the case that exhausts it, and below the limit of a file
+/// in a bundle.
 const MORE_THAN_MEMORY: usize = 15 << 20;
 
-/// The example bundle with something else on top.
+/// Pushes the example bundle with additional entries.
 fn with(stage: &Stage<'_>, name: &str, entries: impl IntoIterator<Item = Entry>) -> String {
     let limits = unlade_bundle::Limits::default();
     let mut image = bundle::image(&example(), Platform::host(), &limits).unwrap();
@@ -24,7 +25,7 @@ fn with(stage: &Stage<'_>, name: &str, entries: impl IntoIterator<Item = Entry>)
     stage.push_image(name, &image).by_tag
 }
 
-/// Bytes that no compression makes less of: each comes from the last ones (xorshift).
+/// Returns bytes that cannot be compressed (xorshift).
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {

@@ -13,7 +13,7 @@ use crate::stage::Stage;
 /// scheduled.
 const TIME: Duration = Duration::from_secs(30);
 
-/// Known when the phase has lasted as long as it may.
+/// Returns the observation when the phase has reached its deadline.
 const fn after(begins: fn(&Step) -> bool) -> Knows {
     Knows::After(begins, TIME)
 }
@@ -28,7 +28,7 @@ fn cluster_the_deadline_of_each_phase_is_kept() {
         let _fault = stage.cluster.testbed().fault_registry("launch/hanging", fault).unwrap();
         let waiting = stage.push_waiting();
         run([
-            // What is known of the cause is the reason.
+            // The known cause is the reason.
             Case::new(stage, "schedule", &image, Reason::Unschedulable)
                 .saying("gave up after 30 s")
                 .known_by(after(|step| matches!(step, Step::Created { .. })))

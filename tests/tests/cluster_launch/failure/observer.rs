@@ -18,23 +18,23 @@ use crate::stage::PATIENCE;
 /// The observation by which the cluster shows a failure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Knows {
-    /// The API server says so to the launcher: it knows from the beginning on.
+    /// The API server reports it to the launcher, so the launcher knows it from the beginning.
     Asked,
-    /// A container waits for something else than its turn.
+    /// A container is waiting, and not only for its turn.
     Stuck,
     /// A container has failed.
     Ended,
-    /// A container, or the pod, is what this says.
+    /// A container or the pod meets this condition.
     Pod(fn(&Pod) -> bool),
     /// There is an event with this reason about the Job or its pod.
     Event(&'static str),
-    /// A container has done well.
+    /// A container has succeeded.
     Done,
     /// The Job has this condition.
     Job(&'static str),
-    /// The test has done something.
+    /// The test has carried out its action.
     Meddled,
-    /// This time after the launch reported the step.
+    /// This time has passed since the launch reported the step.
     After(fn(&Step) -> bool, Duration),
 }
 
@@ -47,14 +47,14 @@ enum Seen {
     Meddled,
 }
 
-/// Everything that was seen, and when.
+/// Everything that was observed, and when.
 pub(crate) struct Observer {
     seen: Arc<Mutex<Vec<(Instant, Seen)>>>,
     watches: Vec<JoinHandle<()>>,
 }
 
 impl Observer {
-    /// Watches what is made for a request with a given name.
+    /// Watches the objects that are created for a request with a given name.
     pub(crate) fn start(client: &Client, request: &Request) -> Self {
         let Name::Given(name) = &request.name else { panic!("no name: {request:?}") };
         let seen: Arc<Mutex<Vec<_>>> = Arc::default();
@@ -119,7 +119,7 @@ impl Observer {
         self.seen.lock().unwrap().push((Instant::now(), Seen::Step(step.clone())));
     }
 
-    /// Notes that the test has done what it does.
+    /// Records that the test has carried out its action.
     pub(crate) fn meddled(&self) {
         self.seen.lock().unwrap().push((Instant::now(), Seen::Meddled));
     }
@@ -188,7 +188,7 @@ impl Knows {
     }
 }
 
-/// The states of all containers.
+/// Returns the states of all containers.
 fn states(pod: &Pod) -> impl Iterator<Item = &ContainerState> {
     let status = pod.status.as_ref();
     let init = status.and_then(|status| status.init_container_statuses.as_ref());

@@ -1,4 +1,4 @@
-//! What others do to a launch: they delete its objects, change them, or take its pod away.
+//! Interference by others: they delete the objects of a launch, change them, or remove its pod.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
@@ -11,7 +11,7 @@ use super::observer::Knows;
 use super::{Case, run};
 use crate::stage::Stage;
 
-/// No node takes the pod: the launch waits.
+/// Selects no node, so that the launch waits.
 fn waiting(options: &mut Options) {
     options.pod.node_selector.insert("example.com/none".into(), "true".into());
 }

@@ -14,7 +14,7 @@ use super::observer::Knows;
 use super::{Case, run};
 use crate::stage::Stage;
 
-/// Answers of a registry, and what they mean.
+/// Responses of a registry, and the reasons that they mean.
 const ANSWERS: [(&str, Answer, Reason); 6] = [
     ("pull-401", Answer::Status(401), Reason::Unauthorized),
     ("pull-403", Answer::Status(403), Reason::Unauthorized),
@@ -24,7 +24,7 @@ const ANSWERS: [(&str, Answer, Reason); 6] = [
     ("pull-cut", Answer::Cut(50), Reason::RegistryFailing),
 ];
 
-/// A fault of the image that is pushed under a name.
+/// Sets a fault for the image with this name.
 fn fault<'c>(stage: &Stage<'c>, name: &str, answer: Answer) -> FaultyRepository<'c> {
     let testbed = stage.cluster.testbed();
     testbed.fault_registry(&format!("launch/{name}"), Fault::always(answer)).unwrap()
@@ -129,7 +129,7 @@ fn cluster_a_pull_secret_that_is_of_no_use_is_named() {
             case("secret-type", "opaque", Reason::BadPullSecret, "is of type Opaque"),
             case("secret-entry", "other", Reason::BadPullSecret, "has no entry for the image"),
             case("secret-broken", "broken", Reason::BadPullSecret, ""),
-            // Whether credentials are right the registry alone knows.
+            // Only the registry can tell whether the credentials are valid.
             case("secret-unknown", "unknown", Reason::Unauthorized, ""),
         ])
         .await;

@@ -1,4 +1,4 @@
-//! What the launcher or its pod may not do, or cannot reach.
+//! Missing permissions of the launcher or its pod, and servers that they cannot reach.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::start::changed;
 use super::{Case, run};
 use crate::stage::Stage;
 
-/// An address for documentation, which nobody has (RFC 5737).
+/// An address for documentation, which no machine has (RFC 5737).
 const NOBODY: &str = "192.0.2.1";
 
 #[test]
@@ -24,7 +24,7 @@ fn cluster_denials_to_the_launcher_and_unreachable_servers_are_reported_before_a
         let account = format!("system:serviceaccount:{}:default", stage.namespace.name());
         let forbidden =
             stage.client_of(|config| config.auth_info.impersonate = Some(account)).await;
-        // Port 9 discards; nothing listens there.
+        // Nothing listens on port 9 (discard).
         let away = "https://127.0.0.1:9/".parse().unwrap();
         let away = stage.client_of(|config| config.cluster_url = away).await;
         run([
@@ -57,8 +57,8 @@ fn cluster_denials_to_the_pod_and_unreachable_servers_are_reported_before_any_de
                 .known_by(Knows::Ended)
                 .with(|options| {
                     options.pod.service_account = Some("nobody".into());
-                    // On a busy machine the API server can stop responding in between. Then the
-                    // unpacker waits for the permission again.
+                    // On a busy machine, the API server can stop responding for a moment. The
+                    // unpacker then waits for the permission again.
                     options.deadlines.run = Duration::from_mins(5);
                 }),
             Case::new(stage, "cut-off", &image, Reason::ApiUnreachableFromPod)
@@ -81,7 +81,7 @@ fn cluster_a_config_map_that_others_write_each_time_is_a_conflict() {
         let conflicting = |what: &str, patch: &str| {
             let namespace = stage.cluster.namespace(&format!("failure-{what}"));
             for mut object in fault::mutating_policy(namespace.name(), "", "configmaps", patch) {
-                // Only what is written into it, not what makes it.
+                // The policy applies to updates of the ConfigMap, and not to its creation.
                 if let Some(rules) = object.pointer_mut("/spec/matchConstraints/resourceRules/0") {
                     rules["operations"] = json!(["UPDATE"]);
                 }
@@ -113,7 +113,7 @@ fn cluster_a_config_map_that_others_write_each_time_is_a_conflict() {
     });
 }
 
-/// Waits until whatever is written into a ConfigMap is changed.
+/// Waits until the policy changes whatever is written into a ConfigMap.
 fn wait_until_written_over(namespace: &unlade_tests::cluster::Namespace<'_>) {
     let end = std::time::Instant::now() + crate::stage::PATIENCE;
     let patch = r#"--patch={"metadata":{"labels":{"a":"b"}}}"#;

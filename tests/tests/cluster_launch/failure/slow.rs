@@ -1,4 +1,5 @@
-//! What takes Kubernetes itself long to notice: only `cargo xtask test --all` runs these.
+//! Faults that Kubernetes itself takes long to notice. Only `cargo xtask test --all` runs these
+//! tests.
 
 use unlade_launcher::{Reason, Strategy};
 use unlade_testbed::registry::{Answer, Fault};

@@ -1,4 +1,4 @@
-//! Pods that get no node, and containers that do not start.
+//! Pods that no node accepts, and containers that do not start.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use super::observer::Knows;
 use super::{Case, run};
 use crate::stage::Stage;
 
-/// Where an ELF header names the machine, and the numbers of x86-64 and aarch64.
+/// The position of the architecture in an ELF header, and the numbers of x86-64 and aarch64.
 const MACHINE: usize = 18;
 const MACHINES: [u16; 2] = [62, 183];
 
@@ -26,7 +26,7 @@ const UNSCHEDULED: Knows = Knows::Pod(|pod| {
     conditions.into_iter().any(|it| it.type_ == "PodScheduled" && it.status == "False")
 });
 
-/// Asks for this much of the memory, and may have it.
+/// Sets both the request and the limit of memory to this amount.
 pub(super) fn memory(options: &mut Options, size: &str) {
     let amount = BTreeMap::from([("memory".to_owned(), Quantity(size.to_owned()))]);
     options.pod.resources = Some(ResourceRequirements {
@@ -36,7 +36,7 @@ pub(super) fn memory(options: &mut Options, size: &str) {
     });
 }
 
-/// Our image with a program for another machine in it.
+/// Pushes our image with a program for another architecture.
 fn foreign_tool(stage: &Stage<'_>) -> String {
     let mut program = fs::read(shipped::unpacker()).unwrap();
     let machine = program.get_mut(MACHINE..MACHINE + 2).unwrap();
@@ -85,7 +85,7 @@ fn cluster_a_container_that_cannot_start_is_reported_before_any_deadline() {
 fn cluster_a_pod_that_no_node_accepts_is_reported_before_any_deadline() {
     Stage::open("failure-schedule", async |stage| {
         let image = stage.push_example("schedule").by_tag;
-        // A node that nobody runs: the scheduler does not know.
+        // A node without a kubelet. The scheduler does not know this.
         let name = format!("tainted-{}", std::process::id());
         stage.namespace.apply_cluster_wide(&json!({
             "apiVersion": "v1",
@@ -111,7 +111,7 @@ fn cluster_a_pod_that_no_node_accepts_is_reported_before_any_deadline() {
     });
 }
 
-/// A namespace whose pods are changed so on their way in, once they are.
+/// Creates a namespace in which admission changes pods in this way, and waits until it does.
 pub(crate) async fn changed<'s>(
     stage: &'s Stage<'_>,
     name: &str,

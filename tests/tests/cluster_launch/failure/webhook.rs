@@ -1,4 +1,4 @@
-//! A webhook that denies whatever it is asked about.
+//! A webhook that denies every request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,17 +15,17 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 use unlade_testbed::fault;
 
-/// The longest review that is read, in bytes.
+/// The maximum size of a review that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// A server in the network of the calling thread, as long as the tests run.
+/// A server in the network of the calling thread, which runs until the tests end.
 pub(crate) struct DenyingWebhook {
     url: String,
     certificate: Vec<u8>,
 }
 
 impl DenyingWebhook {
-    /// Denies with these words.
+    /// Starts a webhook that denies requests with this message.
     pub(crate) fn start(words: &'static str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (certificate, config) = certificate(directory.path());
@@ -41,14 +41,15 @@ impl DenyingWebhook {
         Self { url, certificate }
     }
 
-    /// Its configuration for a resource in a namespace.
+    /// Returns its configuration for a resource in a namespace.
     pub(crate) fn object(&self, namespace: &str, group: &str, resource: &str) -> Value {
         let client = json!({"url": self.url, "caBundle": STANDARD.encode(&self.certificate)});
         fault::webhook("deny", namespace, group, resource, &client)
     }
 }
 
-/// A certificate for this machine, and what a server needs to show it.
+/// Creates a certificate for this machine. Returns it, and the configuration of a server that
+/// presents it.
 fn certificate(directory: &Path) -> (Vec<u8>, Arc<ServerConfig>) {
     let (key, certificate) = (directory.join("key"), directory.join("certificate"));
     let mut openssl = Command::new("openssl");

@@ -50,7 +50,7 @@ pub(in crate::applet) enum Error {
     #[error("failed to write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error(
-        "{} is on another mount than the root: only files of the image are copied",
+        "{} is on a different mount from the root: only files of the image are copied",
         .0.display()
     )]
     Mount(PathBuf),
@@ -58,7 +58,7 @@ pub(in crate::applet) enum Error {
     Changed(PathBuf),
     #[error("{}: the catalog has more than {limit} entries", path.display())]
     Entries { path: PathBuf, limit: usize },
-    #[error("{}: the files of the catalog are larger than {limit} bytes", path.display())]
+    #[error("{}: the files of the catalog are larger than {limit} bytes in total", path.display())]
     Bytes { path: PathBuf, limit: u64 },
     #[error("{} is nested in more than {limit} directories", path.display())]
     Depth { path: PathBuf, limit: usize },

@@ -7,7 +7,8 @@ use super::{Head, refusal, repository};
 use crate::file;
 use crate::registry::fault::{Answer, Fault, Faults};
 
-/// A registry that answers every request with `real`, behind a proxy; the proxy's address.
+/// Starts a registry that answers every request with `real`, and a proxy in front of it. Returns
+/// the address of the proxy.
 fn proxied(faults: &Path) -> String {
     let registry = TcpListener::bind("127.0.0.1:0").unwrap();
     let behind = registry.local_addr().unwrap().to_string();
