@@ -192,7 +192,7 @@ impl Default for Retention {
 }
 
 impl Options {
-    /// Returns the default options with this image of the unpacker.
+    /// Returns the default options with this tool image.
     pub fn new(tool_image: impl Into<String>) -> Self {
         Self {
             tool_image: tool_image.into(),

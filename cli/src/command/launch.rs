@@ -81,10 +81,11 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
     }
     let requests = |namespace: &str| -> Vec<Request> {
         let requests = images.iter().map(|image| request(image, namespace, &config_map));
-        let with_credentials = requests.zip(credentials.clone()).map(|(mut request, login)| {
-            request.login = login;
-            request
-        });
+        let with_credentials =
+            requests.zip(credentials.clone()).map(|(mut request, credentials)| {
+                request.credentials = credentials;
+                request
+            });
         with_credentials.collect()
     };
     connection::block_on(async {

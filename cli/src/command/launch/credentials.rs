@@ -1,6 +1,6 @@
 //! `--pull-secret-from-login`: the credentials that the nodes get.
 
-use unlade_launcher::Login;
+use unlade_launcher::Credentials;
 use unlade_name::ImageReference;
 use unlade_registry::credential::export;
 use unlade_registry::{Auth, Limits};
@@ -12,7 +12,7 @@ pub(in crate::command) fn find_all(
     stored: Option<&Auth>,
     images: &[String],
     tool_image: &str,
-) -> Result<Vec<Option<Login>>, Error> {
+) -> Result<Vec<Option<Credentials>>, Error> {
     let find = |image: &String| {
         stored.map(|stored| find_credentials(stored, image, tool_image)).transpose()
     };
@@ -25,7 +25,7 @@ pub(in crate::command) fn find_credentials(
     stored: &Auth,
     image: &str,
     tool_image: &str,
-) -> Result<Login, Error> {
+) -> Result<Credentials, Error> {
     let parse = |text: &str| -> Result<ImageReference, Error> {
         Ok(ImageReference::parse(text).map_err(unlade_oci::reference::Error::from)?)
     };
@@ -33,7 +33,7 @@ pub(in crate::command) fn find_credentials(
     let found = export(stored, &image, &[tool_image], &Limits::default());
     let registry = || image.registry().to_owned();
     match found.map_err(|source| Error::Credentials { registry: registry(), source })? {
-        Some(found) => Ok(Login::new(found.config)),
+        Some(found) => Ok(Credentials::new(found.config)),
         None => Err(Error::NoCredentials { registry: registry() }),
     }
 }
