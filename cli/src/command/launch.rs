@@ -18,6 +18,7 @@ use unlade_launcher::{Batch, Launcher, Name, Options, Request, owner};
 use unlade_loader::{self as loader, Strictness};
 use unlade_yaml as yaml;
 
+pub(crate) use credentials::Error as CredentialsError;
 use credentials::find_all;
 pub(super) use credentials::find_credentials;
 
