@@ -91,7 +91,7 @@ impl<'r> Retrier<'r> {
             let now = Instant::now();
             let end = (now + REQUEST_TIMEOUT).min(self.until.max(now + LEAST));
             let mut at_least = Duration::ZERO;
-            let answered = match timeout_at(end, request()).await {
+            let result = match timeout_at(end, request()).await {
                 Ok(Ok(value)) => Ok(Reply::Done(value)),
                 Ok(Err(error)) => Reply::from_error(&error).ok_or_else(|| {
                     at_least = retry_after(&error);
@@ -99,7 +99,7 @@ impl<'r> Retrier<'r> {
                 }),
                 Err(_) => Err(timed_out(doing, end.duration_since(now))),
             };
-            let failure = match answered {
+            let failure = match result {
                 Ok(response) => {
                     wait.end();
                     return Ok(response);

@@ -224,8 +224,8 @@ impl Launch<'_> {
         let doing = "find out whether the cluster supports image volumes";
         let Launcher { client, volumes, .. } = self.launcher;
         let request = || volumes.choose(client, &self.plan, &facts);
-        let answer = self.retrier().send(doing, request).await;
-        (assigns_uids, answer.and_then(|answer| answer.expect_value(doing)))
+        let response = self.retrier().send(doing, request).await;
+        (assigns_uids, response.and_then(|response| response.expect_value(doing)))
     }
 
     /// Finds out whether OpenShift assigns the pod's uid.

@@ -61,6 +61,6 @@ pub use plain::launch_bundle_image;
 pub use progress::{Event, LaunchUpdate, Step};
 pub use pull_secret::read_pull_secret;
 pub use quantity::is_quantity;
-pub use record::Record;
+pub use record::FailureRecord;
 pub use request::{Name, Request};
 pub use unlade_diagnose::{Evidence, Failure, ObjectRef, Reason, Remedy};
