@@ -32,7 +32,8 @@ use crate::{
     exit::Exit,
     screen::Screen,
 };
-pub(crate) use catalog::{DrawError, Unrendered};
+pub(crate) use catalog::{DrawError, MigrateError, ProblemError, Unrendered};
+pub(crate) use launch::CredentialsError;
 
 /// Runs the command that the arguments of the process request.
 pub fn main(program: Program) -> ExitCode {

@@ -16,15 +16,22 @@ use unlade_loader as loader;
 use unlade_oci as oci;
 use unlade_text as text;
 
-use crate::{command::Unrendered, connection, exit::Exit, input, screen::Screen, summary::count};
+use crate::{
+    command::{CredentialsError, DrawError, MigrateError, ProblemError, Unrendered},
+    connection,
+    exit::Exit,
+    input,
+    screen::Screen,
+    summary::count,
+};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Error {
-    /// The notation of the source is invalid.
+    /// A source or a destination cannot be used.
     #[error(transparent)]
-    Source(#[from] oci::reference::Error),
+    Source(#[from] crate::source::Error),
     /// The value of `--platform` is invalid.
     #[error(transparent)]
     Platform(#[from] oci::platform::Error),
@@ -35,13 +42,6 @@ pub(crate) enum Error {
         #[source]
         source: source::Error,
     },
-    /// A bundle image was not read.
-    #[error("{}", describe_image(name, source))]
-    Image {
-        name: String,
-        #[source]
-        source: oci::Error,
-    },
     /// The rules or the credentials for a registry were not read, or it is blocked.
     #[error("failed to determine the source of the image {image}")]
     Registry {
@@ -49,22 +49,15 @@ pub(crate) enum Error {
         #[source]
         source: unlade_registry::Error,
     },
-    /// The credentials for a registry were not read, or nodes cannot use them.
-    #[error("failed to use the credentials for {registry}")]
-    Credentials {
-        registry: String,
-        #[source]
-        source: unlade_registry::credential::Error,
-    },
+    /// The nodes cannot get the credentials of this machine.
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
     /// The cache was not listed or pruned.
     #[error(transparent)]
     Cache(#[from] unlade_registry::cache::Error),
     /// Neither an argument nor the environment names the directory of the cache.
     #[error("failed to determine the cache directory")]
     NoCacheDirectory,
-    /// No credentials for a registry exist.
-    #[error("no credentials for {registry} are stored on this machine")]
-    NoCredentials { registry: String },
     /// An image was not copied.
     #[error("failed to copy the image {image} to {destination}")]
     Copy {
@@ -83,27 +76,18 @@ pub(crate) enum Error {
         #[source]
         source: oci::build::Error,
     },
-    /// Standard input was not stored in a temporary file.
-    #[error("failed to store standard input in a temporary file")]
-    StandardInput(#[source] io::Error),
-    /// Standard input is too large.
-    #[error("standard input is larger than {0} bytes")]
-    TooLarge(u64),
-    /// A temporary directory was not created.
-    #[error("failed to create a temporary directory")]
-    Temporary(#[source] io::Error),
     /// A catalog was not read.
     #[error(transparent)]
     Catalog(#[from] unlade_catalog_directory::Error),
-    /// A catalog is invalid. Its problems are already reported.
-    #[error("the catalog {name} is invalid: {}", describe_problems(*errors, *warnings))]
-    InvalidCatalog { name: String, errors: usize, warnings: usize, is_limit: bool },
+    /// A catalog is not accepted.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
     /// The graphs of a catalog are not drawn.
     #[error(transparent)]
     Graph(#[from] unlade_catalog::graph::SelectionError),
     /// The graphs of a catalog are not drawn as SVG.
     #[error(transparent)]
-    Draw(#[from] crate::command::DrawError),
+    Draw(#[from] DrawError),
     /// A catalog cannot be filtered.
     #[error(transparent)]
     Filter(#[from] unlade_catalog::filter::Error),
@@ -152,12 +136,8 @@ pub(crate) enum Error {
     #[error("{0} does not exist")]
     Uncreated(String),
     /// The files of a catalog were not written.
-    #[error("failed to write the catalog to {path}")]
-    Migrate {
-        path: String,
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Migrate(#[from] MigrateError),
     /// The arguments do not make the meta of a package.
     #[error("failed to create the package")]
     Package(#[source] unlade_catalog::MetaError),
@@ -171,9 +151,6 @@ pub(crate) enum Error {
     /// A meta cannot be written as YAML, or is too large in either form.
     #[error("failed to write a document")]
     Emit(#[source] unlade_yaml::Error),
-    /// The name of a package cannot be the name of a directory.
-    #[error("the package {package} cannot be written: its name is not a valid directory name")]
-    PackageDirectory { package: String },
     /// No ConfigMap can hold the bundle.
     #[error(transparent)]
     Encode(#[from] encode::Error),
@@ -196,9 +173,6 @@ pub(crate) enum Error {
     /// `--strict` refuses the findings, which are already reported.
     #[error("{}, and --strict was given", finding_count(*.0))]
     Reported(usize),
-    /// `--strict` refuses the warnings about a catalog, which are already reported.
-    #[error("the catalog has {}, and --strict was given", count(*.0, "warning"))]
-    Warnings(usize),
     /// The command could not prepare the connection to a cluster.
     #[error(transparent)]
     Connection(#[from] connection::Error),
@@ -271,27 +245,6 @@ impl Error {
             Self::Launch { failure, .. } | Self::Cluster(failure) => Some(failure),
             _ => None,
         }
-    }
-}
-
-fn describe_image(name: &str, source: &oci::Error) -> String {
-    use oci::store::Error;
-    match source {
-        // These errors name the path.
-        oci::Error::Store(
-            Error::Open { .. }
-            | Error::NotAFile { .. }
-            | Error::NotAnArchive { .. }
-            | Error::Archive { .. },
-        ) => "failed to read the bundle image".to_owned(),
-        _ => format!("failed to read {name}"),
-    }
-}
-
-fn describe_problems(errors: usize, warnings: usize) -> String {
-    match warnings {
-        0 => count(errors, "error"),
-        _ => format!("{} and {}", count(errors, "error"), count(warnings, "warning")),
     }
 }
 

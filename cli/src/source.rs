@@ -9,14 +9,56 @@ use tempfile::TempDir;
 use unlade_oci::{self as oci, Platform, Source};
 use unlade_registry::ImageReader;
 
-use crate::error::Error;
-
 /// The label of a catalog image that names the directory of the catalog.
 pub(crate) const CATALOG_LABEL: &str = oci::build::catalog::LABEL;
 
 /// The maximum size of an image or a catalog on standard input, in bytes. It is stored in a
 /// temporary file, because images are not read sequentially.
 const MAX_STANDARD_INPUT: u64 = 16 << 30;
+
+/// Why a source or a destination cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The notation is invalid.
+    #[error(transparent)]
+    Notation(#[from] oci::reference::Error),
+    /// The destination is not UTF-8.
+    #[error("the destination {} is not valid UTF-8", .0.display())]
+    NotUtf8(OsString),
+    /// An image was not read.
+    #[error("{}", describe_image(name, source))]
+    Image {
+        name: String,
+        #[source]
+        source: oci::Error,
+    },
+    /// Standard input is a terminal.
+    #[error("standard input is a terminal")]
+    Terminal,
+    /// Standard input was not stored in a temporary file.
+    #[error("failed to store standard input in a temporary file")]
+    StandardInput(#[source] io::Error),
+    /// Standard input is too large.
+    #[error("standard input is larger than {0} bytes")]
+    TooLarge(u64),
+    /// A temporary directory was not created.
+    #[error("failed to create a temporary directory")]
+    Temporary(#[source] io::Error),
+}
+
+fn describe_image(name: &str, source: &oci::Error) -> String {
+    use oci::store::Error;
+    match source {
+        // These errors name the path.
+        oci::Error::Store(
+            Error::Open { .. }
+            | Error::NotAFile { .. }
+            | Error::NotAnArchive { .. }
+            | Error::Archive { .. },
+        ) => "failed to read the bundle image".to_owned(),
+        _ => format!("failed to read {name}"),
+    }
+}
 
 /// A source, and the temporary directory that exists only as long as it is used.
 #[derive(Debug)]
@@ -49,10 +91,7 @@ pub(crate) fn open(text: OsString) -> Result<Opened, Error> {
 
 /// Parses the destination of an image.
 pub(crate) fn parse_destination(text: &OsStr) -> Result<Source, Error> {
-    let Some(name) = text.to_str() else {
-        let name = text.display();
-        return Err(Error::Usage(format!("the destination {name} is not valid UTF-8")));
-    };
+    let Some(name) = text.to_str() else { return Err(Error::NotUtf8(text.to_owned())) };
     match name.parse()? {
         // A path shows neither the format of a new file nor whether a registry is meant.
         Source::Path(path) => {
@@ -146,7 +185,7 @@ pub(crate) fn is_image(path: &Path) -> bool {
 fn store_standard_input() -> Result<(TempDir, PathBuf), Error> {
     let input = io::stdin().lock();
     if input.is_terminal() {
-        return Err(Error::Usage("standard input is a terminal".to_owned()));
+        return Err(Error::Terminal);
     }
     let directory = create_temporary()?;
     let path = directory.path().join("standard input");

@@ -235,7 +235,7 @@ impl Launcher {
             Strategy::ImageVolume => true,
             Strategy::Auto => !self.options.records_digest() || is_digest(),
         };
-        is_mounted && request.login.is_none() && !matches!(request.name, Name::Given(_))
+        is_mounted && request.credentials.is_none() && !matches!(request.name, Name::Given(_))
     }
 
     /// Waits until a Job is finished, which is a moment after its ConfigMap is written.

@@ -21,7 +21,7 @@ pub(crate) use self::reply::Reply;
 
 /// The timeout of one request. An admission webhook may take half a minute, and a hanging server
 /// never answers.
-const ANSWER: Duration = Duration::from_secs(35);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// How long a command other than a launch retries while the API server is unreachable or
 /// overloaded. It is short because a user is waiting.
@@ -89,9 +89,9 @@ impl<'r> Retrier<'r> {
         loop {
             // A request does not outlive the deadline, but gets at least the minimum timeout.
             let now = Instant::now();
-            let end = (now + ANSWER).min(self.until.max(now + LEAST));
+            let end = (now + REQUEST_TIMEOUT).min(self.until.max(now + LEAST));
             let mut at_least = Duration::ZERO;
-            let answered = match timeout_at(end, request()).await {
+            let result = match timeout_at(end, request()).await {
                 Ok(Ok(value)) => Ok(Reply::Done(value)),
                 Ok(Err(error)) => Reply::from_error(&error).ok_or_else(|| {
                     at_least = retry_after(&error);
@@ -99,10 +99,10 @@ impl<'r> Retrier<'r> {
                 }),
                 Err(_) => Err(timed_out(doing, end.duration_since(now))),
             };
-            let failure = match answered {
-                Ok(answer) => {
+            let failure = match result {
+                Ok(response) => {
                     wait.end();
-                    return Ok(answer);
+                    return Ok(response);
                 }
                 Err(failure) => failure,
             };

@@ -66,7 +66,7 @@ pub enum Category {
     PullSecrets,
     /// The nodes that the pod may run on.
     Nodes,
-    /// OLM's catalogs, some of which need a program that the unpacker's image does not have.
+    /// OLM's catalogs, some of which need a program that the tool image does not have.
     Olm,
 }
 
@@ -75,11 +75,11 @@ pub enum Category {
 pub struct Subject<'a> {
     /// The bundle image to launch.
     pub image: Option<&'a str>,
-    /// Whether to check the CatalogSources of the cluster, which matter if the unpacker's image
+    /// Whether to check the CatalogSources of the cluster, which matter if the tool image
     /// replaces the images of OLM's catalog-operator.
     pub olm: bool,
-    /// Whether the request has a [`Login`](crate::Login).
-    pub lends_login: bool,
+    /// Whether the request has a [`Credentials`](crate::Credentials).
+    pub lends_credentials: bool,
 }
 
 /// The outcome of a check.
@@ -133,7 +133,7 @@ impl Launcher {
     /// Every problem is reported as a check, even an API server that cannot be reached. Checks of
     /// the same category are adjacent.
     pub async fn check(&self, namespace: &str, subject: Subject<'_>) -> Vec<Check> {
-        let Subject { image, olm, lends_login } = subject;
+        let Subject { image, olm, lends_credentials } = subject;
         let options = &self.options;
         // A dry run does not pull the image, so any reference will do.
         let request = Request::new(image.unwrap_or(&options.tool_image), namespace);
@@ -161,7 +161,7 @@ impl Launcher {
                     Box::pin(run_dependent(
                         &cluster,
                         &plan,
-                        (image.is_some(), lends_login),
+                        (image.is_some(), lends_credentials),
                         found.object,
                     ))
                     .await
@@ -187,7 +187,7 @@ impl Launcher {
 async fn run_dependent(
     cluster: &Cluster<'_>,
     plan: &Plan<'_>,
-    (has_image, lends_login): (bool, bool),
+    (has_image, lends_credentials): (bool, bool),
     namespace: Option<Namespace>,
 ) -> Vec<Check> {
     let pod = &plan.options().pod;
@@ -198,10 +198,10 @@ async fn run_dependent(
         let account = account::check(cluster, pod.service_account.as_deref(), name).await;
         let given = &*pod.pull_secrets;
         // Kubernetes adds the secrets of the account only to pods that name none.
-        let is_added = given.is_empty() && !lends_login;
+        let is_added = given.is_empty() && !lends_credentials;
         let secrets = if is_added { &*account.pull_secrets } else { given };
         let image = has_image.then(|| plan.image());
-        let secrets = if lends_login && secrets.is_empty() {
+        let secrets = if lends_credentials && secrets.is_empty() {
             vec![pull_secret::lent()]
         } else {
             pull_secret::checks(cluster, secrets, image, plan.tool_image()).await
@@ -209,7 +209,7 @@ async fn run_dependent(
         account.checks.into_iter().chain(secrets)
     };
     let (rights, (admission, pod), quotas, secrets, nodes) = futures::join!(
-        right::checks(cluster, pod.service_account.is_none(), lends_login),
+        right::checks(cluster, pod.service_account.is_none(), lends_credentials),
         admission::checks(cluster, plan, &facts, namespace.as_ref()),
         quota::list(cluster),
         secrets,

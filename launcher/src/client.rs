@@ -102,14 +102,14 @@ impl Observer {
         }
         let (mut head, body) = response.into_parts();
         let body = beginning(body).await.map_err(|error| self.unreached(error))?;
-        let answer = serde_json::from_str(&body).unwrap_or(Value::Null);
-        if is_of_api_server(status, &head.headers, &answer) {
+        let response = serde_json::from_str(&body).unwrap_or(Value::Null);
+        if is_of_api_server(status, &head.headers, &response) {
             self.has_answered.store(true, Ordering::Relaxed);
         } else if !self.has_answered.load(Ordering::Relaxed) {
             return Err(self.not_an_api_server(status, &body));
         }
         let body = match retry_after(&head.headers) {
-            Some(seconds) => with_retry_after(answer, status, &body, seconds),
+            Some(seconds) => with_retry_after(response, status, &body, seconds),
             None => body,
         };
         // The header has the length of the original body.
@@ -163,8 +163,8 @@ fn span(request: &Request<Body>) -> Span {
 /// Checks whether an error response comes from an API server, and not from something in its place
 /// or in front of it. It does if it is a Status, or has the header that the audit of the API server
 /// adds to every response. An overloaded API server answers 429 with plain text.
-fn is_of_api_server(status: StatusCode, headers: &HeaderMap, answer: &Value) -> bool {
-    answer.get("kind").and_then(Value::as_str) == Some("Status")
+fn is_of_api_server(status: StatusCode, headers: &HeaderMap, response: &Value) -> bool {
+    response.get("kind").and_then(Value::as_str) == Some("Status")
         || headers.contains_key("audit-id")
         || matches!(
             status,
@@ -179,9 +179,9 @@ fn retry_after(headers: &HeaderMap) -> Option<u32> {
 }
 
 /// Returns the Status of a response, which may be plain text, with the time to wait in its details.
-fn with_retry_after(answer: Value, status: StatusCode, body: &str, seconds: u32) -> String {
-    let mut answer = match answer {
-        Value::Object(answer) if answer.contains_key("kind") => answer,
+fn with_retry_after(response: Value, status: StatusCode, body: &str, seconds: u32) -> String {
+    let mut response = match response {
+        Value::Object(response) if response.contains_key("kind") => response,
         _ => {
             let reason = status.canonical_reason().unwrap_or_default().replace(' ', "");
             let made = json!({
@@ -191,14 +191,14 @@ fn with_retry_after(answer: Value, status: StatusCode, body: &str, seconds: u32)
             made.as_object().cloned().unwrap_or_default()
         }
     };
-    let details = answer.entry("details").or_insert(Value::Null);
+    let details = response.entry("details").or_insert(Value::Null);
     if !details.is_object() {
         *details = json!({});
     }
     if let Some(details) = details.as_object_mut() {
         details.insert("retryAfterSeconds".to_owned(), json!(seconds));
     }
-    Value::Object(answer).to_string()
+    Value::Object(response).to_string()
 }
 
 /// Returns the innermost cause. The outer errors only repeat that a connection failed.

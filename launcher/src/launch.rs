@@ -16,10 +16,10 @@ mod cancel;
 mod confirm;
 mod course;
 mod creation;
+mod credential;
 mod decision;
 mod image;
 mod judge;
-mod login;
 mod pack;
 mod plain;
 mod prepare;
@@ -38,10 +38,10 @@ use tokio::time::sleep;
 use tracing::{Instrument, Span, info_span};
 
 use self::attempt::{AttemptOutcome, LaunchBaseline};
+use self::credential::Lent;
 use self::decision::Continuation;
 use self::image::Observed;
 use self::judge::{Attempt, Budget, Written};
-use self::login::Lent;
 use self::prepare::Prepared;
 use crate::call::{Retrier, backoff};
 use crate::object::{Facts, Kind, Plan};
@@ -224,8 +224,8 @@ impl Launch<'_> {
         let doing = "find out whether the cluster supports image volumes";
         let Launcher { client, volumes, .. } = self.launcher;
         let request = || volumes.choose(client, &self.plan, &facts);
-        let answer = self.retrier().send(doing, request).await;
-        (assigns_uids, answer.and_then(|answer| answer.expect_value(doing)))
+        let response = self.retrier().send(doing, request).await;
+        (assigns_uids, response.and_then(|response| response.expect_value(doing)))
     }
 
     /// Finds out whether OpenShift assigns the pod's uid.

@@ -21,7 +21,7 @@ pub struct Launched {
     /// The image that the content came from. If it was requested by digest, this is the same
     /// digest, and it was verified.
     pub image: ObservedImage,
-    /// The image of the unpacker. It is empty without a Job, and for a Job that another launch
+    /// The tool image. It is empty without a Job, and for a Job that another launch
     /// created with other options.
     pub tool_image: ObservedImage,
     /// When each phase ended.

@@ -1,4 +1,4 @@
-//! [`Record`]: the failure of an attempt in the annotation `unlade.dev/failure` of its ConfigMap.
+//! [`FailureRecord`]: the failure of an attempt in the annotation `unlade.dev/failure` of its ConfigMap.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
@@ -14,7 +14,7 @@ const MAX_SIZE: usize = 64 << 10;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Record {
+pub struct FailureRecord {
     /// The uid of the Job, or `None` if none could be created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<String>,
@@ -25,7 +25,7 @@ pub struct Record {
     pub failure: Failure,
 }
 
-impl Record {
+impl FailureRecord {
     /// Returns the record on a ConfigMap, of whichever attempt.
     pub fn from_config_map(config_map: &ConfigMap) -> Option<Self> {
         let text = config_map.annotations().get(FAILURE).filter(|text| text.len() <= MAX_SIZE)?;

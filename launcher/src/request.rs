@@ -4,7 +4,7 @@ use derive_setters::Setters;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use unlade_config_map::Encoding;
 
-use crate::Login;
+use crate::Credentials;
 
 /// A bundle image, and the ConfigMap for its content.
 #[derive(Debug, Clone, PartialEq, Setters)]
@@ -22,7 +22,7 @@ pub struct Request {
     /// The owner of the ConfigMap. The ConfigMap is deleted together with its owner.
     pub owner: Option<OwnerReference>,
     /// The credentials with which the nodes pull the images.
-    pub login: Option<Login>,
+    pub credentials: Option<Credentials>,
 }
 
 /// The name of the ConfigMap, from which the names of the other objects are derived.
@@ -47,7 +47,7 @@ impl Request {
             name: Name::default(),
             encoding: Encoding::default(),
             owner: None,
-            login: None,
+            credentials: None,
         }
     }
 }

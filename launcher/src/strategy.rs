@@ -47,7 +47,7 @@ pub(crate) fn without_applied_remedy(strategy: Strategy, failure: Failure) -> Fa
 
 /// The result of a dry run.
 #[derive(Debug)]
-enum Answer {
+enum DryRunResult {
     /// The API server accepts the object, with or without the volume.
     Accepted { with_volume: bool },
     /// The current user may not create such objects.
@@ -108,28 +108,28 @@ impl ImageVolumes {
     ) -> Result<Chosen, kube::Error> {
         let pods = Api::<Pod>::namespaced(client.clone(), plan.namespace());
         let words = match try_out(&pods, &plan.pod_to_try(Strategy::ImageVolume, facts)).await? {
-            Answer::Accepted { with_volume } => return Ok(self.note(with_volume)),
-            Answer::NotAllowed(_) => None,
-            Answer::Rejected(words) => Some(words),
+            DryRunResult::Accepted { with_volume } => return Ok(self.note(with_volume)),
+            DryRunResult::NotAllowed(_) => None,
+            DryRunResult::Rejected(words) => Some(words),
         };
         let jobs = Api::<Job>::namespaced(client.clone(), plan.namespace());
         let by_job = try_out(&jobs, &plan.job_to_try(Strategy::ImageVolume, facts)).await?;
         match (by_job, words) {
-            (Answer::Accepted { with_volume: true }, None) => Ok(self.note(true)),
-            (Answer::Accepted { with_volume: true }, Some(words)) => {
+            (DryRunResult::Accepted { with_volume: true }, None) => Ok(self.note(true)),
+            (DryRunResult::Accepted { with_volume: true }, Some(words)) => {
                 match try_out(&pods, &plan.pod_to_try(Strategy::Inject, facts)).await? {
                     // Not cached: admission rules differ per namespace.
-                    Answer::Accepted { .. } => Ok(inject(format!(
+                    DryRunResult::Accepted { .. } => Ok(inject(format!(
                         "a pod with an image volume is rejected in this namespace: {words}"
                     ))),
                     // Admission rejects both pods, so the volume is not the cause.
-                    Answer::Rejected(_) | Answer::NotAllowed(_) => Ok(self.note(true)),
+                    DryRunResult::Rejected(_) | DryRunResult::NotAllowed(_) => Ok(self.note(true)),
                 }
             }
-            (Answer::Accepted { with_volume: false }, _) => Ok(self.note(false)),
-            (Answer::NotAllowed(words) | Answer::Rejected(words), _) => Ok(inject(format!(
-                "it is unknown whether the cluster supports image volumes: {words}"
-            ))),
+            (DryRunResult::Accepted { with_volume: false }, _) => Ok(self.note(false)),
+            (DryRunResult::NotAllowed(words) | DryRunResult::Rejected(words), _) => Ok(inject(
+                format!("it is unknown whether the cluster supports image volumes: {words}"),
+            )),
         }
     }
 
@@ -170,18 +170,20 @@ impl WithPod for Job {
 }
 
 /// Creates an object as a dry run. Returns errors that do not concern the object.
-async fn try_out<K: Kind + WithPod>(api: &Api<K>, object: &K) -> Result<Answer, kube::Error> {
+async fn try_out<K: Kind + WithPod>(api: &Api<K>, object: &K) -> Result<DryRunResult, kube::Error> {
     let error = match dry_run::create(api, object).await {
-        Ok(answer) => {
-            return Ok(Answer::Accepted { with_volume: keeps_volume(answer.pod(), pod::BUNDLE) });
+        Ok(response) => {
+            return Ok(DryRunResult::Accepted {
+                with_volume: keeps_volume(response.pod(), pod::BUNDLE),
+            });
         }
         Err(error) => error,
     };
     let kube::Error::Api(status) = &error else { return Err(error) };
     let words = excerpt::shorten(&status.message);
     match Refusal::from_error(&error, "create the object") {
-        Some(Refusal::Forbidden(_)) => Ok(Answer::NotAllowed(words)),
-        Some(Refusal::NoDryRun(_) | Refusal::Rejected(_)) => Ok(Answer::Rejected(words)),
+        Some(Refusal::Forbidden(_)) => Ok(DryRunResult::NotAllowed(words)),
+        Some(Refusal::NoDryRun(_) | Refusal::Rejected(_)) => Ok(DryRunResult::Rejected(words)),
         None => Err(error),
     }
 }

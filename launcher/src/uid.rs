@@ -20,6 +20,6 @@ pub(crate) async fn is_assigned(
     }
     let api: Api<Namespace> = Api::all(client.clone());
     let doing = format!("read the namespace {namespace}");
-    let answer = retrier.send(&doing, || api.get(namespace)).await;
-    answer.ok().and_then(Reply::value).is_some_and(|namespace| assigns_uids(&namespace))
+    let response = retrier.send(&doing, || api.get(namespace)).await;
+    response.ok().and_then(Reply::value).is_some_and(|namespace| assigns_uids(&namespace))
 }

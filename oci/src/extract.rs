@@ -198,40 +198,55 @@ impl Extraction<'_> {
             .ok_or_else(|| entry_error(&entry.path, "leads out of the image"))?;
         let directory = path::parent(&path).unwrap_or_default();
         let name = path::name(&path);
-        match Whiteout::parse(name) {
-            None => {}
-            Some(Whiteout::Opaque) => {
-                if self.is_wanted(directory) {
-                    self.budget.count_name(directory)?;
-                    self.tree.hide_beneath(directory.to_owned());
-                }
-                return Ok(());
-            }
-            Some(Whiteout::Internal) => return Ok(()),
-            Some(Whiteout::Invalid) => {
-                return Err(entry_error(&path, "is a whiteout that does not name a file"));
-            }
-            Some(Whiteout::Of(hidden)) => {
-                let hidden = path::join(directory, hidden);
-                if self.is_wanted(&hidden) {
-                    self.budget.count_name(&hidden)?;
-                    self.tree.hide(hidden);
-                }
-                return Ok(());
-            }
+        if let Some(whiteout) = Whiteout::parse(name) {
+            return self.hide(whiteout, &path, directory);
         }
         if !self.is_wanted(&path) || path.is_empty() {
             return Ok(());
         }
         // Each part counts, because parent directories without an entry are created too.
         path::parts(&path).try_for_each(|part| self.budget.count_name(part))?;
-        let is_inside = self.is_inside(&path);
-        let node = match entry.kind {
+        let node = self.node(entry, &path, directory)?;
+        self.tree.add(path, node);
+        Ok(())
+    }
+
+    /// Applies the whiteout at `path` in `directory`.
+    fn hide(&mut self, whiteout: Whiteout<'_>, path: &[u8], directory: &[u8]) -> Result<(), Error> {
+        match whiteout {
+            Whiteout::Opaque if self.is_wanted(directory) => {
+                self.budget.count_name(directory)?;
+                self.tree.hide_beneath(directory.to_owned());
+            }
+            Whiteout::Of(hidden) => {
+                let hidden = path::join(directory, hidden);
+                if self.is_wanted(&hidden) {
+                    self.budget.count_name(&hidden)?;
+                    self.tree.hide(hidden);
+                }
+            }
+            Whiteout::Opaque | Whiteout::Internal => {}
+            Whiteout::Invalid => {
+                return Err(entry_error(path, "is a whiteout that does not name a file"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the node for the entry at `path` in `directory`, and stores its data.
+    fn node<R: Read>(
+        &mut self,
+        entry: &mut Entry<'_, R>,
+        path: &[u8],
+        directory: &[u8],
+    ) -> Result<Node, Error> {
+        let is_inside = self.is_inside(path);
+        Ok(match entry.kind {
             Kind::Directory => Node::Directory,
             Kind::File if entry.path.ends_with(b"/") => {
-                return Err(entry_error(&path, "is a file whose path ends in a slash"));
+                return Err(entry_error(path, "is a file whose path ends in a slash"));
             }
-            Kind::File if is_inside => self.store(entry, &path)?,
+            Kind::File if is_inside => self.store(entry, path)?,
             Kind::Symlink if is_inside => {
                 self.budget.count_name(&entry.link)?;
                 Node::Link(self.relative(&entry.link, directory))
@@ -241,17 +256,15 @@ impl Extraction<'_> {
                 let node = target.and_then(|target| self.tree.file(&target));
                 node.ok_or_else(|| {
                     entry_error(
-                        &path,
+                        path,
                         "is a hard link to something other than a file in the directory",
                     )
                 })?
             }
             // A parent of the directory that is not a directory.
             _ if !is_inside => Node::Link(Vec::new()),
-            _ => return Err(entry_error(&path, "is neither a file, a directory nor a link")),
-        };
-        self.tree.add(path, node);
-        Ok(())
+            _ => return Err(entry_error(path, "is neither a file, a directory nor a link")),
+        })
     }
 
     /// Checks whether `path` is in the directory, the directory itself, or one of its parents.

@@ -6,22 +6,21 @@
 //! readers read differently is an error, for example a PAX record that occurs twice. A test
 //! compares both readers (`tests/tests/dialect`).
 
+mod fault;
 mod header;
 mod number;
 mod pax;
 mod sparse;
+mod stream;
 
-use std::io::{self, Read, Seek, SeekFrom, Take};
+use std::io::{self, Read, Seek, Take};
 
-use crate::budget::{Budget, Exceeded};
+use crate::budget::Budget;
 use crate::limit::Limits;
+use fault::{Fault, Malformed};
 use header::{Format, Header};
 use pax::Pax;
-
-const BLOCK: usize = 512;
-const ZEROS: Block = [0; BLOCK];
-
-type Block = [u8; BLOCK];
+use stream::{BLOCK, Block, Stream, ZEROS};
 
 /// The kind of an entry of a tar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,51 +68,6 @@ impl<R: Read> Read for Entry<'_, R> {
     }
 }
 
-/// An error in a tar that Go rejects, or that readers read differently.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("the tar header at byte {position} is invalid: {fault}")]
-struct Malformed {
-    position: u64,
-    fault: Fault,
-}
-
-/// A problem in a header.
-#[derive(Debug, Clone, Copy, thiserror::Error, PartialEq, Eq)]
-enum Fault {
-    #[error("the checksum does not match")]
-    Checksum,
-    #[error("a zero block is followed by other data")]
-    LoneZeroBlock,
-    #[error("no entry follows the extended header")]
-    Dangling,
-    #[error("the field {0} is not a number of 63 bits")]
-    Number(&'static str),
-    #[error("the size is negative, or overflows 63 bits")]
-    Size,
-    #[error("the entry has data, although its kind has none")]
-    Data,
-    #[error("the entry has two extended headers of the same kind")]
-    TwoHeaders,
-    #[error("the field {0} is given twice")]
-    Twice(&'static str),
-    #[error("the long name is empty, or contains a NUL")]
-    LongName,
-    #[error("the PAX record is malformed")]
-    Record,
-    #[error("the PAX record {0:?} is empty, or is not valid")]
-    Value(&'static str),
-    #[error("the global PAX header sets {0:?}, which some readers apply and others do not")]
-    Global(&'static str),
-    #[error("the sparse file is malformed")]
-    Sparse,
-}
-
-impl From<Fault> for io::Error {
-    fn from(fault: Fault) -> Self {
-        Self::new(io::ErrorKind::InvalidData, fault)
-    }
-}
-
 /// Calls `visit` for each entry of the tar in `reader`. Data that `visit` does not read is skipped.
 ///
 /// # Errors
@@ -134,7 +88,7 @@ pub(crate) fn each_within<R: Read, E: From<io::Error>>(
     budget: &Budget,
     visit: impl FnMut(&mut Entry<'_, R>) -> Result<(), E>,
 ) -> Result<(), E> {
-    walk(TarReader { reader, position: 0, skip: read_over, budget, left: 0 }, visit)
+    walk(Stream::new(reader, budget), visit)
 }
 
 /// Does the same as [`each_within`], but seeks over the data that `visit` does not read.
@@ -143,7 +97,7 @@ pub(crate) fn each_seeking<R: Read + Seek, E: From<io::Error>>(
     budget: &Budget,
     visit: impl FnMut(&mut Entry<'_, R>) -> Result<(), E>,
 ) -> Result<(), E> {
-    walk(TarReader { reader, position: 0, skip: seek_over, budget, left: 0 }, visit)
+    walk(Stream::seeking(reader, budget), visit)
 }
 
 /// Reads the first block of `reader`, or fewer bytes at its end.
@@ -161,10 +115,10 @@ pub(crate) fn is_tar(start: &[u8]) -> bool {
 }
 
 fn walk<R: Read, E: From<io::Error>>(
-    mut tar: TarReader<'_, R>,
+    mut tar: Stream<'_, R>,
     mut visit: impl FnMut(&mut Entry<'_, R>) -> Result<(), E>,
 ) -> Result<(), E> {
-    while let Some(Found { path, kind, link, size }) = tar.next()? {
+    while let Some(Found { path, kind, link, size }) = next(&mut tar)? {
         tar.budget.count_entry()?;
         let offset = tar.position;
         let data = tar.reader.by_ref().take(size);
@@ -198,173 +152,88 @@ impl Pending {
     }
 }
 
-struct TarReader<'b, R> {
-    reader: R,
-    /// The offset in the stream, in bytes.
-    position: u64,
-    skip: fn(&mut R, u64) -> io::Result<()>,
-    budget: &'b Budget,
-    /// The number of bytes that the headers of the entry may still have.
-    left: u64,
+/// Reads the headers of the next entry. Returns `None` at the end.
+fn next<R: Read>(tar: &mut Stream<'_, R>) -> io::Result<Option<Found>> {
+    let position = tar.position;
+    tar.start_entry();
+    read_entry(tar).map_err(|error| match error.downcast::<Fault>() {
+        Ok(fault) => io::Error::new(io::ErrorKind::InvalidData, Malformed { position, fault }),
+        Err(error) => error,
+    })
 }
 
-impl<R: Read> TarReader<'_, R> {
-    /// Reads the headers of the next entry. Returns `None` at the end.
-    fn next(&mut self) -> io::Result<Option<Found>> {
-        let position = self.position;
-        self.left = self.budget.limits.header;
-        self.read_entry().map_err(|error| match error.downcast::<Fault>() {
-            Ok(fault) => io::Error::new(io::ErrorKind::InvalidData, Malformed { position, fault }),
-            Err(error) => error,
-        })
-    }
-
-    fn read_entry(&mut self) -> io::Result<Option<Found>> {
-        let mut pending = Pending::default();
-        loop {
-            let Some(block) = self.read_header()? else {
-                return if pending.is_empty() { Ok(None) } else { Err(Fault::Dangling.into()) };
-            };
-            let header = Header::parse(&block)?;
-            let is_first = match header.flag {
-                b'x' => {
-                    let pax = Pax::parse(&self.read_extended(&header)?)?;
-                    pending.pax.replace(pax).is_none()
+fn read_entry<R: Read>(tar: &mut Stream<'_, R>) -> io::Result<Option<Found>> {
+    let mut pending = Pending::default();
+    loop {
+        let Some(block) = tar.read_header()? else {
+            return if pending.is_empty() { Ok(None) } else { Err(Fault::Dangling.into()) };
+        };
+        let header = Header::parse(&block)?;
+        let is_first = match header.flag {
+            b'x' => {
+                let pax = Pax::parse(&tar.read_extended(header.size)?)?;
+                pending.pax.replace(pax).is_none()
+            }
+            b'g' => {
+                Pax::parse(&tar.read_extended(header.size)?)?.check_global()?;
+                // Go drops the extended headers before it.
+                if !pending.is_empty() {
+                    return Err(Fault::Dangling.into());
                 }
-                b'g' => {
-                    Pax::parse(&self.read_extended(&header)?)?.check_global()?;
-                    // Go drops the extended headers before it.
-                    if !pending.is_empty() {
-                        return Err(Fault::Dangling.into());
-                    }
-                    let (path, link) = (header.path, Vec::new());
-                    return Ok(Some(Found { path, kind: Kind::GlobalHeader, link, size: 0 }));
-                }
-                b'L' => pending.path.replace(long_name(self.read_extended(&header)?)?).is_none(),
-                b'K' => pending.link.replace(long_name(self.read_extended(&header)?)?).is_none(),
-                _ => return self.entry(header, &block, pending).map(Some),
+                let (path, link) = (header.path, Vec::new());
+                return Ok(Some(Found { path, kind: Kind::GlobalHeader, link, size: 0 }));
+            }
+            b'L' => pending.path.replace(long_name(tar.read_extended(header.size)?)?).is_none(),
+            b'K' => pending.link.replace(long_name(tar.read_extended(header.size)?)?).is_none(),
+            _ => return combine(tar, header, &block, pending).map(Some),
+        };
+        if !is_first {
+            return Err(Fault::TwoHeaders.into());
+        }
+    }
+}
+
+/// Combines `header` and the extended headers before it into an entry. Reads the map of a sparse
+/// file, which may follow them.
+fn combine<R: Read>(
+    tar: &mut Stream<'_, R>,
+    header: Header,
+    block: &Block,
+    pending: Pending,
+) -> io::Result<Found> {
+    let pax = pending.pax.unwrap_or_default();
+    let path = only_value("path", pending.path, pax.path)?.unwrap_or(header.path);
+    let link = only_value("linkpath", pending.link, pax.link)?.unwrap_or(header.link);
+    let size = pax.size.unwrap_or(header.size);
+    let mut found = Found { kind: kind(header.flag, &path), path, link, size };
+    // Go ignores the size of other kinds, and reads no data for them (`isHeaderOnlyType`). No
+    // correct writer sets a size there.
+    if size > 0 && !matches!(found.kind, Kind::File | Kind::Sparse | Kind::Other(_)) {
+        return Err(Fault::Data.into());
+    }
+    match (found.kind, pax.sparse) {
+        (Kind::Sparse, None) if header.format == Format::Gnu => {
+            // As in Go, the header counts towards the limit for maps.
+            tar.count_header_bytes(BLOCK as u64)?;
+            sparse::read_from_header(block, || tar.block())?.check(size)?;
+        }
+        (Kind::File, Some(records)) => {
+            let map = if records.is_map_in_data()? {
+                sparse::read_from_data(|| {
+                    found.size = found.size.checked_sub(BLOCK as u64).ok_or(Fault::Sparse)?;
+                    tar.block()
+                })?
+            } else {
+                records.map()?
             };
-            if !is_first {
-                return Err(Fault::TwoHeaders.into());
-            }
+            map.with_size(records.size().unwrap_or(size)).check(found.size)?;
+            found.path = records.name.unwrap_or(found.path);
+            found.kind = Kind::Sparse;
         }
+        (Kind::Sparse, _) | (_, Some(_)) => return Err(Fault::Sparse.into()),
+        (_, None) => {}
     }
-
-    /// Combines `header` and the extended headers before it into an entry.
-    fn entry(&mut self, header: Header, block: &Block, pending: Pending) -> io::Result<Found> {
-        let pax = pending.pax.unwrap_or_default();
-        let path = only_value("path", pending.path, pax.path)?.unwrap_or(header.path);
-        let link = only_value("linkpath", pending.link, pax.link)?.unwrap_or(header.link);
-        let size = pax.size.unwrap_or(header.size);
-        let mut found = Found { kind: kind(header.flag, &path), path, link, size };
-        // Go ignores the size of other kinds, and reads no data for them (`isHeaderOnlyType`). No
-        // correct writer sets a size there.
-        if size > 0 && !matches!(found.kind, Kind::File | Kind::Sparse | Kind::Other(_)) {
-            return Err(Fault::Data.into());
-        }
-        match (found.kind, pax.sparse) {
-            (Kind::Sparse, None) if header.format == Format::Gnu => {
-                // As in Go, the header counts towards the limit for maps.
-                self.count_header_bytes(BLOCK as u64)?;
-                sparse::read_from_header(block, || self.block())?.check(size)?;
-            }
-            (Kind::File, Some(records)) => {
-                let map = if records.is_map_in_data()? {
-                    sparse::read_from_data(|| {
-                        found.size = found.size.checked_sub(BLOCK as u64).ok_or(Fault::Sparse)?;
-                        self.block()
-                    })?
-                } else {
-                    records.map()?
-                };
-                map.with_size(records.size().unwrap_or(size)).check(found.size)?;
-                found.path = records.name.unwrap_or(found.path);
-                found.kind = Kind::Sparse;
-            }
-            (Kind::Sparse, _) | (_, Some(_)) => return Err(Fault::Sparse.into()),
-            (_, None) => {}
-        }
-        Ok(found)
-    }
-
-    /// Reads the block of a header. Returns `None` at the end, which is marked by one or two zero
-    /// blocks or by the end of the stream.
-    fn read_header(&mut self) -> io::Result<Option<Block>> {
-        match self.block_or_end()? {
-            Some(ZEROS) => match self.block_or_end()? {
-                None | Some(ZEROS) => Ok(None),
-                // GNU tar continues here, but Go fails.
-                Some(_) => Err(Fault::LoneZeroBlock.into()),
-            },
-            found => Ok(found),
-        }
-    }
-
-    /// Reads a required block, which counts towards the size of the headers of the entry.
-    fn block(&mut self) -> io::Result<Block> {
-        self.count_header_bytes(BLOCK as u64)?;
-        self.block_or_end()?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
-    }
-
-    fn block_or_end(&mut self) -> io::Result<Option<Block>> {
-        let mut block = ZEROS;
-        let mut rest = block.as_mut_slice();
-        while !rest.is_empty() {
-            match self.reader.read(rest) {
-                Ok(0) if rest.len() == BLOCK => return Ok(None),
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(n) => rest = rest.get_mut(n..).unwrap_or_default(),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        self.position += BLOCK as u64;
-        Ok(Some(block))
-    }
-
-    /// Reads the data of an extended header: records or a name.
-    fn read_extended(&mut self, header: &Header) -> io::Result<Vec<u8>> {
-        let size = header.size;
-        self.count_header_bytes(size)?;
-        let mut text = Vec::new();
-        self.reader.by_ref().take(size).read_to_end(&mut text)?;
-        if text.len() as u64 != size {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        self.skip_data(size, 0)?;
-        Ok(text)
-    }
-
-    fn count_header_bytes(&mut self, bytes: u64) -> io::Result<()> {
-        let limit = self.budget.limits.header;
-        self.left = self.left.checked_sub(bytes).ok_or(Exceeded::Header { limit })?;
-        Ok(())
-    }
-
-    /// Skips the rest of `left` bytes of data of `size` bytes, and the padding after it.
-    fn skip_data(&mut self, size: u64, left: u64) -> io::Result<()> {
-        if left > 0 {
-            (self.skip)(&mut self.reader, left)?;
-        }
-        // umoci leaves out the last padding, and Go does not require it.
-        let padding = size.next_multiple_of(BLOCK as u64) - size;
-        let passed = io::copy(&mut self.reader.by_ref().take(padding), &mut io::sink())?;
-        self.position += size + passed;
-        Ok(())
-    }
-}
-
-fn read_over<R: Read>(reader: &mut R, bytes: u64) -> io::Result<()> {
-    let passed = io::copy(&mut reader.take(bytes), &mut io::sink())?;
-    if passed < bytes { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
-}
-
-/// Seeks over the data, but reads its last byte, because a seek does not detect the end of the
-/// file.
-fn seek_over<R: Read + Seek>(reader: &mut R, bytes: u64) -> io::Result<()> {
-    let far = i64::try_from(bytes - 1).map_err(|_| Fault::Size)?;
-    reader.seek(SeekFrom::Current(far))?;
-    read_over(reader, 1)
+    Ok(found)
 }
 
 fn kind(flag: u8, path: &[u8]) -> Kind {

@@ -8,6 +8,7 @@ pub(crate) const OPAQUE: &str = ".wh..wh..opq";
 const AUFS: &[u8] = b".wh..wh.";
 
 /// What the name of a file in a layer removes.
+#[derive(Clone, Copy)]
 pub(crate) enum Whiteout<'a> {
     /// Everything of lower layers in its directory.
     Opaque,

@@ -16,7 +16,7 @@ use crate::connection::Connection;
 use crate::error::words;
 use crate::limit::{REDIRECTS, RESPONSE};
 use crate::request::Request;
-use crate::retry::{Retry, asked_pause, is_transient};
+use crate::retry::{Retry, is_transient, requested_pause};
 use crate::{Error, Limits, Options, Progress};
 
 /// A place of an image, to which no request was sent yet.
@@ -100,10 +100,10 @@ impl Client {
 
     /// Sends a request, logs in if the registry asks for it, and tries again after a failure that
     /// can pass. The last response is returned, whatever its status is.
-    pub(crate) fn ask(&self, request: &Request<'_>) -> Result<Response<Body>, Error> {
+    pub(crate) fn send(&self, request: &Request<'_>) -> Result<Response<Body>, Error> {
         let logins = self.logins();
-        let (response, is_here) = self.retry(|| self.follow(request))?;
-        if response.status() != StatusCode::UNAUTHORIZED || !is_here {
+        let (response, is_registry) = self.retry(|| self.follow(request))?;
+        if response.status() != StatusCode::UNAUTHORIZED || !is_registry {
             return Ok(response);
         }
         self.log_in(response.headers(), logins)?;
@@ -118,14 +118,14 @@ impl Client {
         let mut retry = Retry::new(&self.limits);
         loop {
             let result = send();
-            let asked = match &result {
+            let requested = match &result {
                 Ok((response, _)) if is_transient(response.status()) => {
-                    asked_pause(response.headers())
+                    requested_pause(response.headers())
                 }
                 Err(error) if error.is_transient() => None,
                 _ => return result,
             };
-            if !retry.pause(asked) {
+            if !retry.pause(requested) {
                 return result;
             }
         }
@@ -168,9 +168,9 @@ impl Client {
     fn follow(&self, request: &Request<'_>) -> Result<(Response<Body>, bool), Error> {
         let mut url = request.url.to_owned();
         for _ in 0..=REDIRECTS {
-            let response = self.send(request, &url)?;
+            let response = self.send_once(request, &url)?;
             if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-                return Ok((response, self.is_here(&url)));
+                return Ok((response, self.is_registry(&url)));
             }
             let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let location = location.and_then(|location| resolve(&url, location));
@@ -194,11 +194,11 @@ impl Client {
     }
 
     /// Checks whether `url` is at the registry, which receives the credentials. Other hosts do not.
-    fn is_here(&self, url: &str) -> bool {
+    fn is_registry(&self, url: &str) -> bool {
         url.strip_prefix(&self.base).is_some_and(|path| path.starts_with('/'))
     }
 
-    fn send(&self, request: &Request<'_>, url: &str) -> Result<Response<Body>, Error> {
+    fn send_once(&self, request: &Request<'_>, url: &str) -> Result<Response<Body>, Error> {
         let what = || request.what.to_owned();
         let time = self.limits.time_for(request.size);
         let request = request.add_headers(self.authorized(&request.method, url)).body(());
@@ -235,13 +235,13 @@ impl Client {
     /// Returns the agent for `url`. Only the one for the registry itself presents the certificate
     /// of the client.
     pub(crate) fn agent_for(&self, url: &str) -> &Agent {
-        if self.is_here(url) { &self.connection.agent } else { &self.connection.others }
+        if self.is_registry(url) { &self.connection.agent } else { &self.connection.others }
     }
 
     /// Begins a request, with the credentials if it is for the registry itself.
     fn authorized(&self, method: &Method, url: &str) -> request::Builder {
         let request = request::Builder::new().method(method).uri(url);
-        match self.authorization().value.as_ref().filter(|_| self.is_here(url)) {
+        match self.authorization().value.as_ref().filter(|_| self.is_registry(url)) {
             Some(value) => request.header(AUTHORIZATION, value.expose_secret()),
             None => request,
         }

@@ -4,7 +4,6 @@
 mod rule;
 
 use std::collections::BTreeMap;
-use std::env;
 use std::iter::{self, Chain, Once};
 use std::path::{Path, PathBuf};
 use std::vec;
@@ -12,8 +11,7 @@ use std::vec;
 use serde::Deserialize;
 use unlade_name::ImageReference;
 
-use crate::file;
-use crate::{Auth, limit};
+use crate::{Auth, environment, file, limit};
 
 use self::rule::Rule;
 
@@ -146,13 +144,12 @@ impl Configuration {
     /// or else in `/etc`. In both cases, it then reads the directories `registries.conf.d` beside
     /// these two.
     pub fn from_env() -> Self {
-        let path = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let home = path("HOME").map(|home| home.join(".config"));
-        let config = path("XDG_CONFIG_HOME").or(home);
+        let home = environment::path("HOME").map(|home| home.join(".config"));
+        let config = environment::path("XDG_CONFIG_HOME").or(home);
         let own = config.map(|directory| directory.join("containers/registries.conf"));
         let all: Vec<_> = own.into_iter().chain([PathBuf::from(SYSTEM)]).collect();
         let directories = all.iter().rev().map(|file| file.with_extension("conf.d")).collect();
-        match path("CONTAINERS_REGISTRIES_CONF") {
+        match environment::path("CONTAINERS_REGISTRIES_CONF") {
             Some(file) => Self { files: vec![file], is_required: true, directories },
             None => Self { files: all, is_required: false, directories },
         }

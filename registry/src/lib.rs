@@ -26,6 +26,7 @@ pub mod configuration;
 mod connection;
 mod copy;
 pub mod credential;
+mod environment;
 mod error;
 mod explain;
 pub mod file;

@@ -48,7 +48,7 @@ impl Push {
         let client = Client::open(&Target::new(&endpoint, options)?, "pull,push", options)?;
         // An upload cannot be sent again after a challenge, so ask for the challenge first.
         let url = client.root();
-        client.ask(&Request::get(&url, API))?;
+        client.send(&Request::get(&url, API))?;
         Ok(Self { client })
     }
 
@@ -57,7 +57,7 @@ impl Push {
         let digest = blob.digest();
         let what = format!("the blob {digest} of {}", client.image);
         let url = client.url("blobs/uploads/");
-        let response = client.expect(client.ask(&Request::post(&url, &what))?, &[202], &what)?;
+        let response = client.expect(client.send(&Request::post(&url, &what))?, &[202], &what)?;
         let invalid = || Error::Invalid {
             what: what.clone(),
             problem: "it does not contain the location for the upload".to_owned(),
@@ -104,7 +104,7 @@ impl Destination for Push {
         let digest = blob.digest();
         let what = format!("the blob {digest} of {}", self.client.image);
         let url = self.client.url(&format!("blobs/{digest}"));
-        let response = self.client.ask(&Request::head(&url, &what))?;
+        let response = self.client.send(&Request::head(&url, &what))?;
         // Any other status says nothing about the blob. skopeo fails too (`blobExists` of
         // containers/image).
         if response.status() == StatusCode::NOT_FOUND {

@@ -122,7 +122,7 @@ impl Remote {
         what: &str,
     ) -> Result<(HeaderMap, Vec<u8>), Error> {
         let url = client.url(&format!("manifests/{reference}"));
-        let response = client.ask(&Request::get(&url, what).accept(DOCUMENTS))?;
+        let response = client.send(&Request::get(&url, what).accept(DOCUMENTS))?;
         let mut response = client.expect(response, &[200], what)?;
         let headers = std::mem::take(response.headers_mut());
         Ok((headers, read_body(&mut response, self.limit, what)?))

@@ -20,18 +20,18 @@ impl Retry {
         Self { left: limits.retries, next: limits.pause, longest: limits.longest_pause }
     }
 
-    /// Waits before another attempt, at least as long as the registry `asked`. Returns whether
+    /// Waits before another attempt, at least as long as the registry `requested`. Returns whether
     /// another attempt is allowed.
-    pub(crate) fn pause(&mut self, asked: Option<Duration>) -> bool {
-        let asked = asked.unwrap_or_default();
-        if self.left == 0 || asked > self.longest {
+    pub(crate) fn pause(&mut self, requested: Option<Duration>) -> bool {
+        let requested = requested.unwrap_or_default();
+        if self.left == 0 || requested > self.longest {
             return false;
         }
         self.left -= 1;
         let pause = self.next.min(self.longest);
         self.next = pause.saturating_mul(2);
         // Half of each pause is random, so that many clients do not return at the same time.
-        thread::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0).max(asked));
+        thread::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0).max(requested));
         true
     }
 }
@@ -43,6 +43,6 @@ pub(crate) fn is_transient(status: StatusCode) -> bool {
 
 /// Returns the pause that a registry asks for, if it does so in seconds. Registries do not use the
 /// other form, which is a date.
-pub(crate) fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn requested_pause(headers: &HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }

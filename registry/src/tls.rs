@@ -8,8 +8,7 @@ use ureq::tls::{
     Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, TlsProvider, parse_pem,
 };
 
-use crate::file;
-use crate::limit;
+use crate::{environment, file, limit};
 
 /// The directories with a directory for each registry, after that of the user.
 const DIRECTORIES: [&str; 2] = ["/etc/containers/certs.d", "/etc/docker/certs.d"];
@@ -69,7 +68,7 @@ impl Tls {
     /// Returns the settings with the directories of podman and docker:
     /// `~/.config/containers/certs.d`, `/etc/containers/certs.d` and `/etc/docker/certs.d`.
     pub fn from_env() -> Self {
-        let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        let home = environment::path("HOME");
         let own = home.map(|home| home.join(".config/containers/certs.d"));
         let directories = own.into_iter().chain(DIRECTORIES.map(PathBuf::from)).collect();
         Self { directories, ..Self::default() }

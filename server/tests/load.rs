@@ -191,9 +191,9 @@ async fn malformed_frames_end_only_their_connection() {
     for (what, bytes) in cases {
         let mut connection = TcpStream::connect(running.address).await.unwrap();
         connection.write_all(&bytes).await.unwrap();
-        let mut answer = Vec::new();
+        let mut response = Vec::new();
         // The server closes the connection: it ends, or is reset.
-        let end = timeout(WAIT, connection.read_to_end(&mut answer)).await;
+        let end = timeout(WAIT, connection.read_to_end(&mut response)).await;
         assert!(end.is_ok(), "{what}: the connection remains open");
         assert_eq!(client.package("tea").await.unwrap().name, "tea", "{what}");
     }
@@ -208,9 +208,9 @@ async fn a_client_that_sends_nothing_is_disconnected() {
     time::pause();
     sleep(Duration::from_secs(10)).await;
     time::resume();
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     // The server closes the connection: it ends, or is reset.
-    _ = within(connection.read_to_end(&mut answer)).await;
+    _ = within(connection.read_to_end(&mut response)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -115,8 +115,8 @@ async fn headers_without_an_end_and_rapid_resets_end_their_connection() {
                 }
             }
         };
-        let mut answer = Vec::new();
-        let both = async { tokio::join!(write, reading.read_to_end(&mut answer)) };
+        let mut response = Vec::new();
+        let both = async { tokio::join!(write, reading.read_to_end(&mut response)) };
         let end = timeout(WAIT, both).await;
         assert!(end.is_ok(), "{what}: the connection remains open");
         let grown = resident().saturating_sub(before);

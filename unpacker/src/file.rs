@@ -1,28 +1,21 @@
 //! Reads small files completely.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, open};
-
-use unlade_directory::read_at_most;
+use unlade_directory::{open_regular_file, read_at_most};
 
 /// Reads the regular file at `path`, which may have at most `max` bytes. A FIFO or device is an
 /// error and does not block.
 pub(crate) fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(open(path, flags, Mode::empty())?);
-    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("not a regular file"));
-    }
+    let file = open_regular_file(path)?.ok_or_else(|| io::Error::other("not a regular file"))?;
     let bytes = read_at_most(file, max as u64)?;
     bytes.ok_or_else(|| io::Error::other(format!("larger than {max} bytes")))
 }
 
 #[cfg(test)]
 mod tests {
-    use rustix::fs::{CWD, mknodat};
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
 

@@ -21,11 +21,11 @@ pub fn kubeconfig(path: &Path) -> Result<(), String> {
 }
 
 /// A response of an API server: its status, its `Retry-After` in seconds, and its body.
-pub type Answer<'a> = (u16, Option<u64>, &'a [u8]);
+pub type Reply<'a> = (u16, Option<u64>, &'a [u8]);
 
 /// Fills a ConfigMap through an API server that responds with `read` to the first request and with
 /// `written` to the second. The error contains the time until the next attempt.
-pub fn fill(read: Answer<'_>, written: Answer<'_>, encoded: &ConfigMap) -> Result<(), String> {
+pub fn fill(read: Reply<'_>, written: Reply<'_>, encoded: &ConfigMap) -> Result<(), String> {
     let server = Script(RefCell::new(vec![written, read]));
     let (policy, clock) = (Policy::default(), SystemClock::start());
     let mut pace = Pace::new(&policy, &clock);
@@ -35,7 +35,7 @@ pub fn fill(read: Answer<'_>, written: Answer<'_>, encoded: &ConfigMap) -> Resul
 }
 
 /// The responses, the first of which is the last element.
-struct Script<'a>(RefCell<Vec<Answer<'a>>>);
+struct Script<'a>(RefCell<Vec<Reply<'a>>>);
 
 impl Server for Script<'_> {
     fn call(&self, _: &Request, _: Duration) -> Result<Response, connect::Error> {

@@ -12,13 +12,12 @@ use unlade_config_map::{
     ConfigMap, Encoding,
     encode::{self, encode},
     mark,
+    protocol::outcome::{Outcome, Verdict},
 };
 use unlade_text::Escaping;
 
 pub(crate) use self::report::Failure;
 use crate::api::{self, Access, Connection, Filled, Kubeconfig, Pace, Policy, SystemClock};
-use unlade_config_map::protocol::outcome::{Outcome, Verdict};
-
 use crate::log;
 
 /// The options of `serve`.

@@ -57,8 +57,8 @@ mod tests {
         let link = path.with_file_name("link");
         symlink(&path, &link).unwrap();
         assert!(write(&link, "no").is_err());
-        symlink(path.parent().unwrap(), path.with_file_name("folder")).unwrap();
-        assert!(write(&path.with_file_name("folder").join("log"), "no").is_err());
+        symlink(path.parent().unwrap(), path.with_file_name("linked")).unwrap();
+        assert!(write(&path.with_file_name("linked").join("log"), "no").is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "[]");
     }
 }

@@ -81,13 +81,7 @@ fn main() -> ExitCode {
 }
 
 fn report(error: &command::Error) -> ExitCode {
-    eprint!("error: {error}");
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        eprint!(": {error}");
-        cause = error.source();
-    }
-    eprintln!();
+    eprintln!("error: {}", unlade_text::chain(error));
     if let Some(hint) = error.hint() {
         eprintln!("\nhint: {hint}");
     }

@@ -244,7 +244,7 @@ impl Plan {
                 // The sources are ours, so a failing build is an error.
                 Err(error) if made.is_ours() => return Err(error),
                 Err(error) => {
-                    let why = with_causes(&error);
+                    let why = unlade_text::chain(&error);
                     eprintln!("{why}");
                     self.fail(made, &why);
                 }
@@ -273,16 +273,6 @@ impl Plan {
         }
         self.needs_testbed &= made != Made::TestbedPrograms;
     }
-}
-
-fn with_causes(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 fn install(packages: &[&str]) -> Result<(), Error> {

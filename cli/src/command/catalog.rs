@@ -25,6 +25,8 @@ use unlade_catalog_directory::{self as directory, Limits, Reading};
 
 pub(crate) use bundle::Unrendered;
 pub(crate) use graph::DrawError;
+pub(crate) use migrate::Error as MigrateError;
+pub(crate) use problem::Error as ProblemError;
 
 use crate::{
     args::{Catalog, CatalogCommand, GenerateCommand},

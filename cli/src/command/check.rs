@@ -28,16 +28,16 @@ pub(super) fn run(args: Check, screen: &Screen) -> Result<(), Error> {
         let secrets = connection::read_pull_secrets(&connection, &secrets.collect::<Vec<_>>())?;
         return place::run(&remote, output, &registry.options(secrets), screen);
     }
-    let lends_login = pod.pull_secret_from_login;
+    let lends_credentials = pod.pull_secret_from_login;
     let options = launch::options(&job, pod, Reuse::default())?;
-    if let Some(image) = image.as_deref().filter(|_| lends_login) {
+    if let Some(image) = image.as_deref().filter(|_| lends_credentials) {
         // Without credentials, a launch fails before it sends a request.
         let stored = registry.options(Vec::new()).auth;
         launch::find_credentials(&stored, image, &options.tool_image)?;
     }
     connection::block_on(async {
         let Cluster { client, namespace } = connection::connect(&connection).await?;
-        let subject = Subject { image: image.as_deref(), olm, lends_login };
+        let subject = Subject { image: image.as_deref(), olm, lends_credentials };
         let checks = Launcher::new(client, options).check(&namespace, subject).await;
         let failed = checks.iter().filter(|check| check.outcome == Outcome::Failed).count();
         match output {

@@ -18,6 +18,7 @@ use unlade_launcher::{Batch, Launcher, Name, Options, Request, owner};
 use unlade_loader::{self as loader, Strictness};
 use unlade_yaml as yaml;
 
+pub(crate) use credentials::Error as CredentialsError;
 use credentials::find_all;
 pub(super) use credentials::find_credentials;
 
@@ -81,10 +82,11 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
     }
     let requests = |namespace: &str| -> Vec<Request> {
         let requests = images.iter().map(|image| request(image, namespace, &config_map));
-        let with_credentials = requests.zip(credentials.clone()).map(|(mut request, login)| {
-            request.login = login;
-            request
-        });
+        let with_credentials =
+            requests.zip(credentials.clone()).map(|(mut request, credentials)| {
+                request.credentials = credentials;
+                request
+            });
         with_credentials.collect()
     };
     connection::block_on(async {

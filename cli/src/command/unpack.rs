@@ -40,7 +40,8 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
     let mut images = Images { platform, registry: registry.options()? };
     let transfers = Transfers::start(screen, quiet);
     images.registry.progress = transfers.progress();
-    let result = opened.image(&images).and_then(|image| read(&image, &limits, &images));
+    let result =
+        opened.image(&images).map_err(Error::from).and_then(|image| read(&image, &limits, &images));
     drop(transfers);
     let (reading, image_digest) = result?;
     // The bundle is loaded too, to report what the loader would drop before the ConfigMap is on a
@@ -114,10 +115,13 @@ pub(super) fn read(
                 }
                 Err(oci::Error::Unrecognized { path, has_bundle: true }) => {
                     let reading = oci::read_tar(&path, &options);
-                    let failed = |source| Error::Image { name: path.display().to_string(), source };
+                    let failed =
+                        |source| source::Error::Image { name: path.display().to_string(), source };
                     Ok((reading.map_err(failed)?, None))
                 }
-                Err(error) => Err(Error::Image { name: source.to_string(), source: error }),
+                Err(error) => {
+                    Err(source::Error::Image { name: source.to_string(), source: error }.into())
+                }
             }
         }
     }

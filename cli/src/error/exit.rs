@@ -11,7 +11,8 @@ use unlade_config_map::{decode, encode, gzip};
 use unlade_loader as loader;
 use unlade_oci as oci;
 
-use crate::{command::DrawError, exit::Exit, input};
+use crate::command::{CredentialsError, DrawError, MigrateError, ProblemError};
+use crate::{exit::Exit, input};
 
 impl super::Error {
     /// Returns the exit code of the error.
@@ -20,13 +21,8 @@ impl super::Error {
             Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
             Self::Output(_)
             | Self::Man { .. }
-            | Self::StandardInput(_)
             | Self::Registry { .. }
-            | Self::Credentials { .. }
-            | Self::NoCredentials { .. }
             | Self::Cache(_)
-            | Self::Temporary(_)
-            | Self::Migrate { .. }
             | Self::Connection(_)
             | Self::NotFound(_)
             | Self::Conflict(_)
@@ -38,33 +34,72 @@ impl super::Error {
             | Self::Meta { .. }
             | Self::Emit(_)
             | Self::Checks { .. } => Exit::Failure,
-            Self::Source(_)
-            | Self::ImageSet { .. }
+            Self::ImageSet { .. }
             | Self::Platform(_)
             | Self::Usage(_)
             | Self::ToolImage
             | Self::NoCacheDirectory
             | Self::Trouble(_) => Exit::Usage,
             Self::Directory { source, .. } => source.into(),
-            Self::Image { source, .. } => source.into(),
+            Self::Source(error) => error.into(),
+            Self::Credentials(error) => error.into(),
             Self::Copy { source, .. } => source.into(),
             Self::Build(source) | Self::Extend { source, .. } => source.into(),
             Self::Catalog(error) => error.into(),
             Self::Change(error) => error.into(),
-            Self::InvalidCatalog { is_limit: true, .. } | Self::TooLarge(_) => Exit::TooLarge,
+            Self::Problem(error) => error.into(),
+            Self::Migrate(error) => error.into(),
             Self::Template { source, .. } => source.as_ref().into(),
             Self::Graph(error) => error.into(),
             Self::Draw(error) => error.into(),
             Self::Encode(error) => error.into(),
             Self::Input(error) => error.into(),
             Self::Load { source, .. } => source.into(),
-            Self::InvalidCatalog { .. }
-            | Self::Bundle { .. }
-            | Self::PackageDirectory { .. }
-            | Self::NoBundle { .. } => Exit::BadBundle,
+            Self::Bundle { .. } | Self::NoBundle { .. } => Exit::BadBundle,
             Self::Launch { failure, .. } | Self::Cluster(failure) => Exit::Cluster(failure.reason),
             Self::Partly { exit, .. } | Self::Launches { exit, .. } => *exit,
-            Self::Reported(_) | Self::Warnings(_) => Exit::Reported,
+            Self::Reported(_) => Exit::Reported,
+        }
+    }
+}
+
+impl From<&crate::source::Error> for Exit {
+    fn from(error: &crate::source::Error) -> Self {
+        use crate::source::Error;
+        match error {
+            Error::Notation(_) | Error::NotUtf8(_) | Error::Terminal => Self::Usage,
+            Error::Image { source, .. } => source.into(),
+            Error::StandardInput(_) | Error::Temporary(_) => Self::Failure,
+            Error::TooLarge(_) => Self::TooLarge,
+        }
+    }
+}
+
+impl From<&CredentialsError> for Exit {
+    fn from(error: &CredentialsError) -> Self {
+        match error {
+            CredentialsError::Reference(_) => Self::Usage,
+            CredentialsError::Unusable { .. } | CredentialsError::Missing { .. } => Self::Failure,
+        }
+    }
+}
+
+impl From<&ProblemError> for Exit {
+    fn from(error: &ProblemError) -> Self {
+        match error {
+            ProblemError::Invalid { is_limit: true, .. } => Self::TooLarge,
+            ProblemError::Invalid { .. } => Self::BadBundle,
+            ProblemError::Warnings(_) => Self::Reported,
+        }
+    }
+}
+
+impl From<&MigrateError> for Exit {
+    fn from(error: &MigrateError) -> Self {
+        match error {
+            MigrateError::Write { .. } => Self::Failure,
+            MigrateError::Package { .. } => Self::BadBundle,
+            MigrateError::Catalog(error) => error.into(),
         }
     }
 }

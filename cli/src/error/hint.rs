@@ -15,8 +15,9 @@ use unlade_text::excerpt;
 use unlade_yaml as yaml;
 
 use super::{Error, nearby};
+use crate::command::{CredentialsError, DrawError};
 use crate::input::{self, OtherKind};
-use crate::{command::DrawError, connection, remedy};
+use crate::{connection, remedy};
 
 const FILES_HINT: &str = "raise the limit with --max-files";
 const FILE_SIZE_HINT: &str = "raise the limit with --max-file-size";
@@ -29,7 +30,7 @@ impl Error {
     /// Returns what the user can do about the error, as a sentence without a period.
     pub(super) fn hint(&self) -> Option<String> {
         match self {
-            Self::Source(error) => error.hint(),
+            Self::Source(error) => opening_hint(error),
             Self::Directory { path, source: source::Error::Missing { .. } } => {
                 Some(nearby::hint(Path::new(path)))
             }
@@ -46,23 +47,7 @@ impl Error {
             Self::Load { source: loader::Error::Decode(error), .. } => {
                 decode_hint(error).map(str::to_owned)
             }
-            Self::Image { name, source: oci::Error::Store(store::Error::Open { source, .. }) }
-                if source.kind() == io::ErrorKind::NotFound
-                    && let Some(hint) = search_hint(name) =>
-            {
-                Some(hint)
-            }
-            Self::Image { source, .. } => {
-                let hint = registry_hint(source).or_else(|| image_hint(source).map(str::to_owned));
-                hint.or_else(|| {
-                    remedy::advice(source.hint().as_deref(), source.remedy().as_slice())
-                })
-            }
-            Self::Credentials { source, .. } => source.hint(),
-            Self::NoCredentials { registry } => Some(format!(
-                "log in with `podman login {registry}` or `docker login {registry}`, or pass \
-                 --authfile"
-            )),
+            Self::Credentials(error) => credentials_hint(error),
             Self::Copy { source, .. } => registry_hint(source)
                 .or_else(|| remedy::advice(source.hint().as_deref(), source.remedy().as_slice())),
             Self::Build(source) | Self::Extend { source, .. } => source.hint(),
@@ -86,6 +71,35 @@ impl Error {
             ),
             _ => None,
         }
+    }
+}
+
+fn opening_hint(error: &crate::source::Error) -> Option<String> {
+    use crate::source::Error;
+    match error {
+        Error::Notation(error) => error.hint(),
+        Error::Image { name, source: oci::Error::Store(store::Error::Open { source, .. }) }
+            if source.kind() == io::ErrorKind::NotFound
+                && let Some(hint) = search_hint(name) =>
+        {
+            Some(hint)
+        }
+        Error::Image { source, .. } => {
+            let hint = registry_hint(source).or_else(|| image_hint(source).map(str::to_owned));
+            hint.or_else(|| remedy::advice(source.hint().as_deref(), source.remedy().as_slice()))
+        }
+        _ => None,
+    }
+}
+
+fn credentials_hint(error: &CredentialsError) -> Option<String> {
+    match error {
+        CredentialsError::Reference(error) => error.hint(),
+        CredentialsError::Unusable { source, .. } => source.hint(),
+        CredentialsError::Missing { registry } => Some(format!(
+            "log in with `podman login {registry}` or `docker login {registry}`, or pass \
+             --authfile"
+        )),
     }
 }
 

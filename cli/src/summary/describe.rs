@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::{Event, ObjectReference, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use unlade_bundle::annotation;
 use unlade_config_map::mark;
+use unlade_launcher::FailureRecord;
 use unlade_launcher::inventory::{Description, JobRecord, last_occurrence};
 
 use super::{Summary, inventory::or_none, load::digest_source};
@@ -51,25 +52,11 @@ pub(crate) fn format_description(description: &Description, screen: &Screen) -> 
         summary.field("Digest", annotation(mark::DIGEST));
         summary.field("Written by", annotation(mark::ATTEMPT));
     }
-    for (index, owned) in owned.iter().enumerate() {
-        summary.field(if index == 0 { "Owns" } else { " " }, owned);
-    }
+    add_list(&mut summary, "Owns", owned);
     let labels = metadata.labels.iter().flatten().map(|(key, value)| format!("{key}={value}"));
-    for (index, label) in labels.enumerate() {
-        summary.field(if index == 0 { "Labels" } else { " " }, &label);
-    }
+    add_list(&mut summary, "Labels", labels);
     if let Some(record) = &item.failure {
-        let failure = &record.failure;
-        summary.blank();
-        summary.field("Failed", &format!("{}: {failure}", failure.reason.name()));
-        summary.field("Job", record.job.as_deref().unwrap_or_default());
-        for (index, line) in evidence::lines(failure).iter().enumerate() {
-            summary.field(if index == 0 { "Evidence" } else { " " }, line);
-        }
-        let again = if failure.is_transient { "another launch may succeed" } else { "" };
-        summary.field("Transient", again);
-        let advice = remedy::advice(failure.hint.as_deref(), &failure.remedies);
-        summary.field("Hint", advice.as_deref().unwrap_or_default());
+        add_failure(&mut summary, record);
     }
     match &description.report {
         _ if item.files.is_none() => {}
@@ -83,6 +70,29 @@ pub(crate) fn format_description(description: &Description, screen: &Screen) -> 
     summary.wide_table(&pod_table(pods));
     summary.wide_table(&event_table(events));
     summary.text
+}
+
+fn add_failure(summary: &mut Summary<'_>, record: &FailureRecord) {
+    let failure = &record.failure;
+    summary.blank();
+    summary.field("Failed", &format!("{}: {failure}", failure.reason.name()));
+    summary.field("Job", record.job.as_deref().unwrap_or_default());
+    add_list(summary, "Evidence", evidence::lines(failure));
+    let again = if failure.is_transient { "another launch may succeed" } else { "" };
+    summary.field("Transient", again);
+    let advice = remedy::advice(failure.hint.as_deref(), &failure.remedies);
+    summary.field("Hint", advice.as_deref().unwrap_or_default());
+}
+
+/// Adds a line for each value. Only the first one has the name.
+fn add_list<T: AsRef<str>>(
+    summary: &mut Summary<'_>,
+    name: &str,
+    values: impl IntoIterator<Item = T>,
+) {
+    for (index, value) in values.into_iter().enumerate() {
+        summary.field(if index == 0 { name } else { " " }, value.as_ref());
+    }
 }
 
 fn jobs(attempts: &[JobRecord]) -> Table<4> {

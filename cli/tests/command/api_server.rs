@@ -118,7 +118,7 @@ fn a_server_that_cannot_serve_is_reported_in_its_own_words_until_it_can() {
     let away = is_away.clone();
     let server = Server::new(State::fill).disturbed(move |_| {
         let is_away = away.load(Ordering::Relaxed);
-        is_away.then(|| Disturbance::answer(503, "ServiceUnavailable", "etcd is away"))
+        is_away.then(|| Disturbance::status(503, "ServiceUnavailable", "etcd is away"))
     });
     let cluster = Cluster::new(server);
     let mut launch = cluster.start(&["launch", IMAGE]);
@@ -154,7 +154,7 @@ fn a_busy_server_is_not_asked_again_before_the_time_that_it_names() {
 /// Returns the response of an API server that is too busy.
 fn busy() -> Disturbance {
     let canned = Canned::text(429, "Too many requests, please try again later.");
-    Disturbance::Answer(canned.with_header("retry-after", "1"))
+    Disturbance::Respond(canned.with_header("retry-after", "1"))
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_description_says_what_could_not_be_read() {
     let denied = is_denied.clone();
     let server = Server::new(State::fill).disturbed(move |request| {
         (denied.load(Ordering::Relaxed) && request.path.contains("/pods?"))
-            .then(|| Disturbance::answer(403, "Forbidden", "not for you"))
+            .then(|| Disturbance::status(403, "Forbidden", "not for you"))
     });
     let cluster = Cluster::new(server);
     let name = cluster.run(&["launch", IMAGE, "-o", "name"]).success();
@@ -239,7 +239,7 @@ fn a_job_that_was_created_without_an_answer_is_followed() {
     let mut is_first = true;
     let server = Server::new(State::fill).disturbed(move |request| {
         (creates(request.method, request.path, "/jobs") && std::mem::take(&mut is_first)).then(
-            || Disturbance::AnswerAfterDoing(Canned::status(504, "Timeout", "it took too long")),
+            || Disturbance::RespondAfterDoing(Canned::status(504, "Timeout", "it took too long")),
         )
     });
     let cluster = Cluster::new(server);
@@ -255,7 +255,7 @@ fn a_job_that_was_created_without_an_answer_is_followed() {
 fn a_server_that_is_not_an_api_server_is_not_waited_for() {
     let page = || Canned::text(502, "<html>\n<body>Bad Gateway</body>\n</html>");
     let server = Server::new(|_, _| {});
-    let cluster = Cluster::new(server.disturbed(move |_| Some(Disturbance::Answer(page()))));
+    let cluster = Cluster::new(server.disturbed(move |_| Some(Disturbance::Respond(page()))));
     for arguments in [&["launch", IMAGE][..], &["get"]] {
         let stderr = cluster.run(arguments).failure(74);
         assert!(stderr.contains("failed to reach the API server http://127.0.0.1:"), "{stderr}");

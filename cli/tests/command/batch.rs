@@ -7,7 +7,7 @@ use crate::api_server::{Cluster, IMAGE, OTHER, is_creation_of};
 fn a_deletion_that_fails_does_not_count_as_a_launch_that_failed() {
     let server = Server::new(State::fill).disturbed(|request| {
         (*request.method == Method::DELETE && request.path.contains("/configmaps/etcd-"))
-            .then(|| Disturbance::answer(403, "Forbidden", "no deletions today"))
+            .then(|| Disturbance::status(403, "Forbidden", "no deletions today"))
     });
     let cluster = Cluster::new(server);
     let (code, stderr) = cluster.start(&["launch", "--rm", IMAGE, OTHER]).wait();

@@ -11,7 +11,7 @@ use crate::{
     finished::Finished,
     image::layout,
     run::unlade,
-    server::{Answer, Server},
+    server::{Response, Server},
 };
 
 /// Starts a registry that has the image of a bundle under each name, as `v1`. It answers requests
@@ -27,10 +27,10 @@ fn start(directory: &Path) -> (Server, Arc<Crowd>) {
         let name = ask.path.rsplit('/').next().unwrap();
         let digest = if name == "v1" { root.as_str() } else { name };
         let Ok(bytes) = fs::read(blobs.join(digest.replace(':', "/"))) else {
-            return Answer::new(404);
+            return Response::new(404);
         };
         let media_type = "application/vnd.oci.image.manifest.v1+json";
-        Answer::body(bytes).with("Content-Type", media_type)
+        Response::body(bytes).with("Content-Type", media_type)
     });
     (server, crowd)
 }
@@ -56,7 +56,7 @@ fn several_images_are_read_at_the_same_time_and_rendered_in_order() {
 #[test]
 fn the_first_reference_that_fails_is_reported_with_the_warnings_before_it() {
     let directory = tempfile::tempdir().unwrap();
-    let server = Server::start(|_, _| Answer::new(404));
+    let server = Server::start(|_, _| Response::new(404));
     let [warned, invalid] = ["warned", "invalid"].map(|name| directory.path().join(name));
     fs::write(&warned, "schema: olm.bundle\nname: a\nimagee: b\n").unwrap();
     fs::write(&invalid, "schema: olm.package\nname: 1\n").unwrap();

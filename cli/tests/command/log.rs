@@ -50,7 +50,7 @@ fn neither_secrets_nor_escape_sequences_of_others_are_logged() {
     let mut is_first = true;
     let cluster = Cluster::new(server.disturbed(move |_| {
         std::mem::take(&mut is_first)
-            .then(|| Disturbance::answer(503, "ServiceUnavailable", "\u{1b}[2Jaway"))
+            .then(|| Disturbance::status(503, "ServiceUnavailable", "\u{1b}[2Jaway"))
     }));
     let done = cluster.run(&["launch", IMAGE, "-vv", "--pull-secret", "mine"]);
     assert!(done.stderr.contains("/secrets/mine"), "it was read: {done:?}");

@@ -25,7 +25,7 @@ fn serve(layout: PathBuf, root: String) -> String {
             let (layout, root) = (layout.clone(), root.clone());
             thread::spawn(move || {
                 let stream = stream.unwrap();
-                while answer(&stream, &layout, &root).is_some() {}
+                while respond(&stream, &layout, &root).is_some() {}
             });
         }
     });
@@ -33,7 +33,7 @@ fn serve(layout: PathBuf, root: String) -> String {
 }
 
 /// Responds to one request. Returns `None` at the end of the connection.
-fn answer(mut stream: &TcpStream, layout: &Path, root: &str) -> Option<()> {
+fn respond(mut stream: &TcpStream, layout: &Path, root: &str) -> Option<()> {
     let lines = BufReader::new(stream).lines().map_while(Result::ok);
     let lines: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
     let path = lines.first()?.split(' ').nth(1).unwrap().to_owned();

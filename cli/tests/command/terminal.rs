@@ -18,7 +18,7 @@ use crate::{
     bundle::Bundle,
     image::layout,
     run::command,
-    server::{Answer, Server},
+    server::{Response, Server},
 };
 
 /// Runs a command on a terminal of 80 columns; returns its exit code and its output.
@@ -143,11 +143,11 @@ fn copy_with_a_pause(switches: &[&str], awaited: &'static [&'static str]) -> (St
         let bytes = bytes.unwrap();
         let half = bytes.len() / 2;
         let media_type = "application/vnd.oci.image.manifest.v1+json";
-        let answer = Answer::body(bytes).with("Content-Type", media_type);
+        let response = Response::body(bytes).with("Content-Type", media_type);
         // Only the layer has several kilobytes.
         if half > 1_000 {
             if !is_cut.swap(true, Ordering::SeqCst) {
-                return answer.cut(half);
+                return response.cut(half);
             }
             // The client requests the rest.
             let (text, changed) = (shown.0.lock().unwrap(), &shown.1);
@@ -156,7 +156,7 @@ fn copy_with_a_pause(switches: &[&str], awaited: &'static [&'static str]) -> (St
                 !awaited.iter().all(|awaited| text.contains(awaited))
             }));
         }
-        answer
+        response
     });
     let source = format!("docker://{}/tea:v1", server.address);
     let output = format!("dir:{}", directory.path().join("copy").display());

@@ -58,13 +58,13 @@ fn ignored_files_are_not_opened() {
 fn a_link_leads_only_to_a_file_inside() {
     let root = write(&[("a/c.yaml", &package("a"))]);
     symlink("a/c.yaml", root.path().join("file")).unwrap();
-    symlink("a", root.path().join("folder")).unwrap();
+    symlink("a", root.path().join("linked")).unwrap();
     symlink("/etc/passwd", root.path().join("outside")).unwrap();
     symlink("../../../../etc/passwd", root.path().join("a/up")).unwrap();
     symlink("nowhere", root.path().join("dangling")).unwrap();
     let reading = read_all(&root);
     let found = rules(&reading);
-    for name in ["folder:0", "outside:0", "a/up:0", "dangling:0"] {
+    for name in ["linked:0", "outside:0", "a/up:0", "dangling:0"] {
         assert!(found.contains(&(Rule::Unreadable, name.to_owned())), "{name} {found:?}");
     }
     assert_eq!(found.iter().filter(|(rule, _)| *rule == Rule::Unreadable).count(), 4);

@@ -49,26 +49,6 @@ pub enum Error {
     Stranded(Vec<String>),
 }
 
-/// What is wrong with a graph, as in [`Error`].
-pub(crate) enum Fault<'e> {
-    NoHead,
-    SeveralHeads(Vec<&'e str>),
-    Cycle(Vec<&'e str>),
-    Stranded(Vec<&'e str>),
-}
-
-impl From<Fault<'_>> for Error {
-    fn from(fault: Fault<'_>) -> Self {
-        let own = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
-        match fault {
-            Fault::NoHead => Self::NoHead,
-            Fault::SeveralHeads(names) => Self::SeveralHeads(own(names)),
-            Fault::Cycle(names) => Self::Cycle(own(names)),
-            Fault::Stranded(names) => Self::Stranded(own(names)),
-        }
-    }
-}
-
 /// Returns the names of the entries that no entry replaces or skips, sorted.
 pub fn heads<'e>(entries: impl IntoIterator<Item = &'e Entry> + Clone) -> Vec<&'e str> {
     let targets: HashSet<&str> = entries.clone().into_iter().flat_map(Entry::targets).collect();
@@ -86,27 +66,24 @@ pub fn heads<'e>(entries: impl IntoIterator<Item = &'e Entry> + Clone) -> Vec<&'
 ///
 /// Returns the first error that upstream finds.
 pub fn check<'e>(entries: impl IntoIterator<Item = &'e Entry> + Clone) -> Result<(), Error> {
-    find_fault(entries).map_or(Ok(()), |fault| Err(fault.into()))
-}
-
-/// Returns the first fault that upstream finds.
-pub(crate) fn find_fault<'e>(
-    entries: impl IntoIterator<Item = &'e Entry> + Clone,
-) -> Option<Fault<'e>> {
     let heads = heads(entries.clone());
     let head = match heads.as_slice() {
-        [] => return Some(Fault::NoHead),
+        [] => return Err(Error::NoHead),
         [head] => *head,
-        _ => return Some(Fault::SeveralHeads(heads)),
+        _ => return Err(Error::SeveralHeads(to_owned(heads))),
     };
     let graph = Graph::new(entries);
     let (mut chain, cycle) = graph.follow(head);
     if let Some(start) = cycle {
         let next = chain.get(start).copied();
-        return Some(Fault::Cycle(chain.drain(start..).chain(next).collect()));
+        return Err(Error::Cycle(to_owned(chain.drain(start..).chain(next))));
     }
     let stranded = graph.without(&chain.into_iter().collect());
-    (!stranded.is_empty()).then_some(Fault::Stranded(stranded))
+    if stranded.is_empty() { Ok(()) } else { Err(Error::Stranded(to_owned(stranded))) }
+}
+
+fn to_owned<'e>(names: impl IntoIterator<Item = &'e str>) -> Vec<String> {
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the names of the entries that no chain of replacements from any head reaches, and that no

@@ -39,13 +39,7 @@ fn read(fields: &Value) -> Result<Decoded, String> {
 
 /// Formats an error with its causes.
 fn text(error: impl std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+    unlade_text::chain(&error)
 }
 
 /// Returns the field `binaryData` with this key and base64 text.

@@ -45,8 +45,8 @@ fn walk_and_kernel_agree_on_every_path() {
         fs::create_dir_all(m("sub/deep")).unwrap();
         fs::write(m("sub/deep/file"), "deep").unwrap();
         symlink("csv.yaml", m("inside")).unwrap();
-        symlink("sub/deep", m("folder")).unwrap();
-        symlink("folder/file", m("through")).unwrap();
+        symlink("sub/deep", m("linked")).unwrap();
+        symlink("linked/file", m("through")).unwrap();
         symlink("sub/../csv.yaml", m("back")).unwrap();
         symlink("./sub//deep/./file", m("dots")).unwrap();
         symlink("inside", m("chain")).unwrap();
@@ -81,11 +81,11 @@ fn walk_and_kernel_agree_on_every_path() {
         "sub/deep/file",
         "inside",
         "inside/",
-        "folder",
-        "folder/",
-        "folder/file",
-        "folder/..",
-        "folder/../../csv.yaml",
+        "linked",
+        "linked/",
+        "linked/file",
+        "linked/..",
+        "linked/../../csv.yaml",
         "through",
         "back",
         "dots",

@@ -10,17 +10,17 @@ mod flow;
 mod frame;
 mod line;
 mod literal;
+mod nodes;
 mod scalar;
 mod text;
 
 use crate::compose::Composed;
-use crate::json::{Builder, Field, Key, NodeId};
-use crate::resolve::{self, Value};
+use crate::json::NodeId;
 use crate::{Outline, Reader, Scalars};
 
-use flow::Flow;
 use frame::{Frame, Keep, Kind, Pending};
 use line::{Line, Lines, is_end, skip_spaces};
+use nodes::{Kept, Nodes};
 use scalar::{Name, Start};
 
 /// The maximum nesting. Published manifests have at most 34 levels.
@@ -60,8 +60,8 @@ fn read(
     }
     let text = text::check(bytes)?;
     let is_whole = matches!(keep, Keep::All);
-    let builder = Builder::new(if is_whole { text.len() } else { 0 });
-    let mut composer = Composer::new(text, scalars, builder, reader);
+    let nodes = Nodes::new(reader, scalars, if is_whole { text.len() } else { 0 });
+    let mut composer = Composer::new(text, nodes, reader);
     (composer.keep, composer.whole) = (keep, whole);
     composer.read()?;
     composer.finish()
@@ -69,7 +69,6 @@ fn read(
 
 struct Composer<'t, 'r> {
     reader: &'r Reader,
-    scalars: Scalars,
     lines: Lines<'t>,
     /// What is kept of the document.
     keep: Keep,
@@ -77,10 +76,8 @@ struct Composer<'t, 'r> {
     whole: &'static [&'static str],
     /// Whether the text has a tab anywhere.
     has_tab: bool,
-    builder: Builder,
+    nodes: Nodes<'r>,
     open: Vec<Frame>,
-    items: Vec<NodeId>,
-    fields: Vec<Field>,
     root: Option<NodeId>,
     /// A scalar of several lines, or with escapes.
     scratch: String,
@@ -92,18 +89,15 @@ struct Composer<'t, 'r> {
 }
 
 impl<'t, 'r> Composer<'t, 'r> {
-    fn new(text: &'t str, scalars: Scalars, builder: Builder, reader: &'r Reader) -> Self {
+    fn new(text: &'t str, nodes: Nodes<'r>, reader: &'r Reader) -> Self {
         Self {
             reader,
-            scalars,
             lines: Lines::new(text),
             keep: Keep::All,
             whole: &[],
             has_tab: text.contains('\t'),
-            builder,
+            nodes,
             open: Vec::new(),
-            items: Vec::new(),
-            fields: Vec::new(),
             root: None,
             scratch: String::new(),
             events: 0,
@@ -140,11 +134,11 @@ impl<'t, 'r> Composer<'t, 'r> {
 
     fn finish(self) -> Option<Composed> {
         let root = self.root?;
-        self.check_memory()?;
+        self.nodes.check_memory()?;
         if !self.reader.spend_events(FRAME_EVENTS + self.events, self.flow_events) {
             return None;
         }
-        let Self { builder, deepest: depth, .. } = self;
+        let (builder, depth) = (self.nodes.into_builder(), self.deepest);
         Some(Composed { builder, root: Some(root), shared: false, depth, end: 0 })
     }
 
@@ -154,7 +148,7 @@ impl<'t, 'r> Composer<'t, 'r> {
         while self.open.last().is_some_and(|frame| frame.column > column) {
             self.close()?;
         }
-        self.check_memory()?;
+        self.nodes.check_memory()?;
         match self.open.last() {
             None if self.root.is_none() => self.read_node(column, content),
             Some(frame) if frame.column == column => self.continue_frame(column, content),
@@ -191,12 +185,12 @@ impl<'t, 'r> Composer<'t, 'r> {
     /// Reads a node that begins at `column`.
     fn read_node(&mut self, column: usize, content: &'t str) -> Option<()> {
         if is_item(content) {
-            self.open(Kind::Sequence { pending: false }, column, self.items.len())?;
+            self.open(Kind::Sequence { pending: false }, column, self.nodes.n_items())?;
             return self.read_item(column, content);
         }
         match scalar::start(content)? {
             Start::Key(name, rest) => {
-                self.open(Kind::Mapping { pending: None }, column, self.fields.len())?;
+                self.open(Kind::Mapping { pending: None }, column, self.nodes.n_fields())?;
                 self.read_value(name, rest)
             }
             Start::Other => self.read_scalar(content),
@@ -227,13 +221,7 @@ impl<'t, 'r> Composer<'t, 'r> {
         let frame = self.open.last()?;
         let keep = frame.keep.of_field(name);
         let is_kind = matches!(frame.keep, Keep::Object(_)) && name.text() == "kind";
-        let key = if keep.is_nothing() {
-            let text = key_text(name, self.scalars)?;
-            self.builder.omit_key(text.len());
-            None
-        } else {
-            Some(self.convert_key(name)?)
-        };
+        let key = self.nodes.key(name, keep.is_nothing())?;
         self.events += 1;
         self.open.last_mut()?.kind = Kind::Mapping { pending: Some(Pending { key, keep }) };
         if is_end(rest) {
@@ -251,93 +239,29 @@ impl<'t, 'r> Composer<'t, 'r> {
     fn read_scalar(&mut self, content: &'t str) -> Option<()> {
         let frame = self.open.last()?;
         let (column, is_omitted) = (frame.column, frame.keep_child().is_nothing());
-        let (text, is_plain) = match content.as_bytes().first()? {
-            b'"' | b'\'' => (scalar::quoted(content, &mut self.lines, &mut self.scratch)?, false),
+        let scalar = match content.as_bytes().first()? {
+            b'"' | b'\'' => {
+                Name::Quoted(scalar::quoted(content, &mut self.lines, &mut self.scratch)?)
+            }
             b'|' | b'>' => {
                 literal::read(content, column, &mut self.lines, &mut self.scratch)?;
-                (self.scratch.as_str(), false)
+                Name::Quoted(&self.scratch)
             }
             b'[' | b'{' => return self.read_flow(content, is_omitted),
-            _ => (scalar::plain(content, column, &mut self.lines, &mut self.scratch)?, true),
+            _ => Name::Plain(scalar::plain(content, column, &mut self.lines, &mut self.scratch)?),
         };
-        let value = match (is_omitted, is_plain) {
-            (false, true) => Some(store(&mut self.builder, text, self.scalars)?),
-            (false, false) => Some(self.builder.string(text)),
-            (true, true) => {
-                omit(&mut self.builder, text, self.scalars)?;
-                None
-            }
-            (true, false) => {
-                self.builder.omit_value(text.len());
-                None
-            }
-        };
+        let value = self.nodes.scalar(scalar, is_omitted)?;
         self.events += 1;
         self.complete(value)
     }
 
     fn read_flow(&mut self, content: &'t str, is_omitted: bool) -> Option<()> {
-        let (n_items, n_fields) = (self.items.len(), self.fields.len());
-        let (value, n_scalars) = match flow::read(content)? {
-            Flow::Sequence(items) if is_omitted => {
-                for &item in &items {
-                    self.omit(item)?;
-                    self.builder.omit_item();
-                }
-                self.builder.omit_value(0);
-                (None, items.len())
-            }
-            Flow::Mapping(fields) if is_omitted => {
-                for &(name, value) in &fields {
-                    self.builder.omit_key(key_text(name, self.scalars)?.len());
-                    self.omit(value)?;
-                    self.builder.omit_field();
-                }
-                self.builder.omit_value(0);
-                (None, 2 * fields.len())
-            }
-            Flow::Sequence(items) => {
-                for &item in &items {
-                    let item = self.store(item)?;
-                    self.items.push(item);
-                }
-                (Some(self.builder.array(&mut self.items, n_items)), items.len())
-            }
-            Flow::Mapping(fields) => {
-                for &(name, value) in &fields {
-                    let key = self.convert_key(name)?;
-                    let value = self.store(value)?;
-                    self.fields.push(Field { key, value });
-                }
-                self.check_memory()?;
-                (Some(self.builder.object(&mut self.fields, n_fields)), 2 * fields.len())
-            }
-        };
+        let (value, n_scalars) = self.nodes.flow(&flow::read(content)?, is_omitted)?;
         // The start, the end and all scalars.
         self.events += 2 + n_scalars as u64;
         self.flow_events += 1 + n_scalars as u64;
         self.deepest = self.deepest.max(self.open.len() + 1);
         self.complete(value)
-    }
-
-    fn store(&mut self, scalar: Name<'t>) -> Option<NodeId> {
-        match scalar {
-            Name::Plain(text) => store(&mut self.builder, text, self.scalars),
-            Name::Quoted(text) => Some(self.builder.string(text)),
-        }
-    }
-
-    fn omit(&mut self, scalar: Name<'t>) -> Option<()> {
-        match scalar {
-            Name::Plain(text) => omit(&mut self.builder, text, self.scalars)?,
-            Name::Quoted(text) => self.builder.omit_value(text.len()),
-        }
-        Some(())
-    }
-
-    fn convert_key(&mut self, name: Name<'t>) -> Option<Key> {
-        let text = key_text(name, self.scalars)?;
-        Some(Key::Text(self.builder.text(text)))
     }
 
     fn open(&mut self, kind: Kind, column: usize, from: usize) -> Option<()> {
@@ -353,15 +277,12 @@ impl<'t, 'r> Composer<'t, 'r> {
 
     fn close(&mut self) -> Option<()> {
         self.complete_pending()?;
-        self.check_memory()?;
+        self.nodes.check_memory()?;
         let frame = self.open.pop()?;
+        let is_omitted = frame.keep.is_nothing();
         let value = match frame.kind {
-            _ if frame.keep.is_nothing() => {
-                self.builder.omit_value(0);
-                None
-            }
-            Kind::Mapping { .. } => Some(self.builder.object(&mut self.fields, frame.from)),
-            Kind::Sequence { .. } => Some(self.builder.array(&mut self.items, frame.from)),
+            Kind::Mapping { .. } => self.nodes.object(frame.from, is_omitted),
+            Kind::Sequence { .. } => self.nodes.array(frame.from, is_omitted),
         };
         self.events += 1;
         if self.open.is_empty() {
@@ -378,72 +299,21 @@ impl<'t, 'r> Composer<'t, 'r> {
             return Some(());
         }
         self.events += 1;
-        let value = if frame.keep_child().is_nothing() {
-            self.builder.omit_value(0);
-            None
-        } else {
-            Some(self.builder.null())
-        };
+        let value = self.nodes.null(frame.keep_child().is_nothing());
         self.complete(value)
     }
 
-    /// Completes a value, which is `None` if it is omitted.
-    fn complete(&mut self, value: Option<NodeId>) -> Option<()> {
+    /// Completes a value.
+    fn complete(&mut self, value: Kept<NodeId>) -> Option<()> {
         match &mut self.open.last_mut()?.kind {
-            Kind::Mapping { pending } => match (pending.take()?.key, value) {
-                (Some(key), Some(value)) => self.fields.push(Field { key, value }),
-                _ => self.builder.omit_field(),
-            },
+            Kind::Mapping { pending } => self.nodes.push_field(pending.take()?.key, value),
             Kind::Sequence { pending } => {
-                match value {
-                    Some(value) => self.items.push(value),
-                    None => self.builder.omit_item(),
-                }
+                self.nodes.push_item(value);
                 *pending = false;
             }
         }
         Some(())
     }
-
-    /// Returns `None` if the document needs too much memory. The library returns the error.
-    fn check_memory(&self) -> Option<()> {
-        let held = self.builder.held()
-            + size_of_val(self.items.as_slice())
-            + size_of_val(self.fields.as_slice());
-        (held <= self.reader.limits().tree).then_some(())
-    }
-}
-
-/// Stores a plain scalar. Returns `None` if JSON may not be able to express it.
-fn store(builder: &mut Builder, text: &str, scalars: Scalars) -> Option<NodeId> {
-    let value = resolve::resolve_plain(text, scalars);
-    let is_finite = !matches!(value, Value::Float(value) if !value.is_finite());
-    is_finite.then(|| value.store(text, builder))
-}
-
-/// Omits a plain scalar. Returns `None` if JSON may not be able to express it.
-fn omit(builder: &mut Builder, text: &str, scalars: Scalars) -> Option<()> {
-    let len = match resolve::resolve_plain(text, scalars) {
-        Value::Text => text.len(),
-        Value::Float(value) if !value.is_finite() => return None,
-        _ => 0,
-    };
-    builder.omit_value(len);
-    Some(())
-}
-
-/// Returns the text of a key. Returns `None` if it is not certain.
-fn key_text(name: Name<'_>, scalars: Scalars) -> Option<&str> {
-    Some(match name {
-        Name::Quoted(text) => text,
-        Name::Plain("<<") => return None,
-        Name::Plain(text) => match resolve::resolve_plain(text, scalars) {
-            Value::Text => text,
-            Value::Bool(true) => "true",
-            Value::Bool(false) => "false",
-            _ => return None,
-        },
-    })
 }
 
 fn is_item(content: &str) -> bool {

@@ -18,7 +18,9 @@ fn missing(kind: &str) -> kube::Error {
 
 /// Sends a request to a server that returns these replies and repeats the last one. Returns the
 /// result within a minute, the number of requests and the number of reported waits.
-async fn asked(answers: &[fn() -> kube::Result<u8>]) -> (Result<Reply<u8>, Failure>, usize, usize) {
+async fn asked(
+    responses: &[fn() -> kube::Result<u8>],
+) -> (Result<Reply<u8>, Failure>, usize, usize) {
     let n_waits = AtomicUsize::new(0);
     let count_waits = |event: Event| {
         let is_waiting = matches!(event.step, Step::Waiting { .. });
@@ -28,9 +30,9 @@ async fn asked(answers: &[fn() -> kube::Result<u8>]) -> (Result<Reply<u8>, Failu
     let n_asked = Cell::new(0);
     let retrier = Retrier::new(&report, Duration::from_mins(1));
     let request = || {
-        let answer = answers[n_asked.get().min(answers.len() - 1)];
+        let response = responses[n_asked.get().min(responses.len() - 1)];
         n_asked.set(n_asked.get() + 1);
-        async move { answer() }
+        async move { response() }
     };
     let result = retrier.send("read it", request).await;
     (result, n_asked.get(), n_waits.load(Ordering::Relaxed))
@@ -75,7 +77,7 @@ async fn requests_to_a_hanging_server_are_retried() {
     let failure = retrier.send("read it", request).await.unwrap_err();
     assert_eq!(failure.reason, Reason::ApiUnreachable);
     assert_eq!(n_asked.get(), 4);
-    assert!(Instant::now() < retrier.until + LEAST, "the last answer is not waited for longer");
+    assert!(Instant::now() < retrier.until + LEAST, "the last response is not waited for longer");
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,8 +114,8 @@ async fn the_wait_that_the_server_requests_is_bounded() {
         let n_asked = Cell::new(0);
         let request = || {
             n_asked.set(n_asked.get() + 1);
-            let answer = if n_asked.get() == 1 { Err(busy(asked)) } else { Ok(1) };
-            async move { answer }
+            let response = if n_asked.get() == 1 { Err(busy(asked)) } else { Ok(1) };
+            async move { response }
         };
         retrier.send("read it", request).await.unwrap();
         assert_eq!(report.elapsed().as_secs(), waited, "where {asked} s were asked for");

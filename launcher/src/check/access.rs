@@ -33,8 +33,8 @@ impl Cluster<'_> {
         let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
         let api: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
         let (doing, params) = ("create a SelfSubjectAccessReview", PostParams::default());
-        let answer = send_for_value(doing, || api.create(&params, &review)).await?;
-        Ok(is_allowed(answer.status.as_ref()))
+        let response = send_for_value(doing, || api.create(&params, &review)).await?;
+        Ok(is_allowed(response.status.as_ref()))
     }
 
     /// Asks whether a service account of the namespace may do this.
@@ -61,8 +61,8 @@ impl Cluster<'_> {
         let review = LocalSubjectAccessReview { spec, ..LocalSubjectAccessReview::default() };
         let api: Api<LocalSubjectAccessReview> = self.api();
         let (doing, params) = ("create a LocalSubjectAccessReview", PostParams::default());
-        let answer = send_for_value(doing, || api.create(&params, &review)).await?;
-        Ok(is_allowed(answer.status.as_ref()))
+        let response = send_for_value(doing, || api.create(&params, &review)).await?;
+        Ok(is_allowed(response.status.as_ref()))
     }
 
     fn attributes(&self, action: Action<'_>) -> ResourceAttributes {

@@ -29,7 +29,7 @@ const MOUNT: Tried =
     (Topic(Category::Admission, "pod-image-volume"), "the pod with an image volume");
 const VOLUMES: Topic = Topic(Category::ImageVolumes, "supported");
 
-type Answer<K> = Result<K, Refusal>;
+type DryRunResult<K> = Result<K, Refusal>;
 /// The check of an object, and the name of the object in messages.
 type Tried = (Topic, &'static str);
 
@@ -85,9 +85,9 @@ fn generate_name(metadata: &mut ObjectMeta) {
 }
 
 /// Judges the pods of all strategies that a launch may use. One admitted pod is enough.
-fn pods<K>(inject: Option<Answer<K>>, mount: Option<Answer<K>>) -> Vec<Check> {
+fn pods<K>(inject: Option<DryRunResult<K>>, mount: Option<DryRunResult<K>>) -> Vec<Check> {
     let is_rejected =
-        |answer: &Option<Answer<K>>| matches!(answer, Some(Err(Refusal::Rejected(_))) | None);
+        |result: &Option<DryRunResult<K>>| matches!(result, Some(Err(Refusal::Rejected(_))) | None);
     let are_rejected = is_rejected(&inject) && is_rejected(&mount);
     let worst = if are_rejected { Outcome::Failed } else { Outcome::Warning };
     let inject = inject.map(|it| judge(INJECT, it, worst));
@@ -95,9 +95,9 @@ fn pods<K>(inject: Option<Answer<K>>, mount: Option<Answer<K>>) -> Vec<Check> {
     inject.into_iter().chain(mount).collect()
 }
 
-/// Judges one reply. `rejected` is the outcome of a rejection.
-fn judge<K>((topic, object): Tried, answer: Answer<K>, rejected: Outcome) -> Check {
-    match answer {
+/// Judges the result of one dry run. `rejected` is the outcome of a rejection.
+fn judge<K>((topic, object): Tried, result: DryRunResult<K>, rejected: Outcome) -> Check {
+    match result {
         Ok(_) => topic.ok(format!("the API server accepts {object} (dry run)")),
         Err(Refusal::Forbidden(_)) => {
             topic.skipped(format!("{object} was not checked: creating it is forbidden"))
@@ -129,8 +129,8 @@ fn level(namespace: Option<&Namespace>) -> Check {
 }
 
 /// Checks whether an admitted object still has its image volume.
-fn kept<K: WithPod>(answer: Option<&Answer<K>>) -> Option<bool> {
-    answer.and_then(|answer| answer.as_ref().ok()).map(|object| keeps_volume(object.pod(), BUNDLE))
+fn kept<K: WithPod>(result: Option<&DryRunResult<K>>) -> Option<bool> {
+    result.and_then(|result| result.as_ref().ok()).map(|object| keeps_volume(object.pod(), BUNDLE))
 }
 
 /// Judges whether the API server keeps image volumes. The Job decides if no pod could be tried.

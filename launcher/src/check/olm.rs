@@ -57,7 +57,7 @@ async fn list(api: Api<DynamicObject>, place: &str) -> Result<Option<Vec<Dynamic
     let doing = format!("list the CatalogSources in {place}");
     match pages(&doing, &params, async |page| api.list(&page).await).await? {
         Reply::Missing => Ok(None),
-        answer => answer.expect_value(&doing).map(Some),
+        response => response.expect_value(&doing).map(Some),
     }
 }
 
@@ -144,11 +144,11 @@ mod tests {
     }
 
     /// The catalogs that a path returns, or the status of the reply.
-    type Answers = fn(&str) -> Result<Vec<Value>, u16>;
+    type Responses = fn(&str) -> Result<Vec<Value>, u16>;
 
-    async fn checked(answers: Answers) -> Check {
+    async fn checked(responses: Responses) -> Check {
         let service = tower::service_fn(move |request: Request<Body>| async move {
-            let (code, body) = match answers(request.uri().path()) {
+            let (code, body) = match responses(request.uri().path()) {
                 Ok(items) => (200, json!({"metadata": {}, "items": items}).to_string()),
                 // The API server's reply for an unknown group.
                 Err(404) => (404, "404 page not found\n".to_owned()),
@@ -161,8 +161,8 @@ mod tests {
                     (code, status.to_string())
                 }
             };
-            let answer = Response::builder().status(code).body(Body::from(body.into_bytes()));
-            Ok::<_, Infallible>(answer.unwrap())
+            let response = Response::builder().status(code).body(Body::from(body.into_bytes()));
+            Ok::<_, Infallible>(response.unwrap())
         });
         let client = kube::Client::new(service, "here");
         check(&Cluster { client: &client, namespace: "here" }).await
@@ -200,10 +200,10 @@ mod tests {
     #[tokio::test]
     async fn a_cluster_without_olm_is_reported() {
         // A user who may not list all namespaces gets this reply for the single namespace.
-        let answers: [Answers; 2] =
+        let responses: [Responses; 2] =
             [|_| Err(404), |path| Err(if path == OURS { 404 } else { 403 })];
-        for answers in answers {
-            let check = checked(answers).await;
+        for responses in responses {
+            let check = checked(responses).await;
             assert_eq!(check.outcome, Outcome::Skipped, "{check:?}");
             assert!(check.message.contains("does not have OLM's"), "{check:?}");
         }
@@ -211,7 +211,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_namespace_is_listed_if_others_are_forbidden() {
-        let within: Answers =
+        let within: Responses =
             |path| if path == OURS { Ok(vec![extracting("a")]) } else { Err(403) };
         let check = checked(within).await;
         assert_eq!(check.outcome, Outcome::Warning);

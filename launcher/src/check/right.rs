@@ -92,7 +92,7 @@ const ACCOUNT: [Right; 3] = [
 ];
 
 /// The permissions to give the nodes credentials.
-const LOGIN: [Right; 1] = [right(
+const CREDENTIALS: [Right; 1] = [right(
     "",
     "secrets",
     &["create"],
@@ -106,29 +106,30 @@ const NOT_SEALED: &str =
 const NOT_REPAIRED: &str = "an object that someone else changed is not repaired";
 
 /// Checks all permissions. `makes_account` tells whether a launch creates its own service account,
-/// and `lends_login` whether it gives the nodes credentials.
+/// and `lends_credentials` whether it gives the nodes credentials.
 pub(super) async fn checks(
     cluster: &Cluster<'_>,
     makes_account: bool,
-    lends_login: bool,
+    lends_credentials: bool,
 ) -> Vec<Check> {
     let account: &[Right] = if makes_account { &ACCOUNT } else { &[] };
-    let login: &[Right] = if lends_login { &LOGIN } else { &[] };
-    let rights = || ALWAYS.iter().chain(account).chain(login);
+    let credentials: &[Right] = if lends_credentials { &CREDENTIALS } else { &[] };
+    let rights = || ALWAYS.iter().chain(account).chain(credentials);
     let questions = rights().flat_map(|right| right.verbs().map(move |verb| (right, verb)));
-    let answers = stream::iter(questions).map(async |(right, verb)| {
+    let responses = stream::iter(questions).map(async |(right, verb)| {
         let name = right.is_namespace.then_some(cluster.namespace);
         let action = Action { group: right.group, resource: right.resource, verb, name };
         Ok((verb, cluster.may(action).await?))
     });
     let grant = async { if makes_account { Some(Box::pin(grant(cluster)).await) } else { None } };
-    let (answers, grant) = futures::join!(answers.buffered(CONCURRENCY).collect::<Vec<_>>(), grant);
-    let mut answers = answers.into_iter();
+    let (responses, grant) =
+        futures::join!(responses.buffered(CONCURRENCY).collect::<Vec<_>>(), grant);
+    let mut responses = responses.into_iter();
     let checks = rights().map(|right| {
         let replies: Vec<Result<_, Failure>> =
-            answers.by_ref().take(right.verbs().count()).collect();
+            responses.by_ref().take(right.verbs().count()).collect();
         match replies.into_iter().collect::<Result<Vec<_>, _>>() {
-            Ok(answers) => judge(right, &answers),
+            Ok(responses) => judge(right, &responses),
             Err(failure) => topic(right).report(Outcome::Warning, failure),
         }
     });
@@ -147,10 +148,10 @@ fn topic(right: &Right) -> Topic {
     Topic(Category::Permissions, right.resource)
 }
 
-fn judge(right: &Right, answers: &[(&str, bool)]) -> Check {
+fn judge(right: &Right, responses: &[(&str, bool)]) -> Check {
     let verbs = |is_wanted: &dyn Fn(&str, bool) -> bool| -> Vec<&str> {
-        let answers = answers.iter().filter(|(verb, may)| is_wanted(verb, *may));
-        answers.map(|&(verb, _)| verb).collect()
+        let responses = responses.iter().filter(|(verb, may)| is_wanted(verb, *may));
+        responses.map(|&(verb, _)| verb).collect()
     };
     let missing = verbs(&|_, may| !may);
     let is_needed = missing.iter().any(|verb| right.needed.contains(verb));
@@ -183,13 +184,13 @@ async fn grant(cluster: &Cluster<'_>) -> Check {
     };
     // A user who grants verbs must have them too (the escalation check of Kubernetes).
     let [get, update] = VERBS;
-    let answers = futures::try_join!(
+    let responses = futures::try_join!(
         may("", "configmaps", get),
         may("", "configmaps", update),
         may(RBAC, "roles", "escalate"),
         may(RBAC, "roles", "bind"),
     );
-    match answers {
+    match responses {
         Ok((get, update, escalate, bind)) => judge_grant([get, update], escalate, bind),
         Err(failure) => GRANT.report(Outcome::Warning, failure),
     }

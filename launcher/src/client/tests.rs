@@ -13,8 +13,8 @@ pub(crate) fn connect(served: Served) -> kube::Client {
 
 async fn list(client: &kube::Client) -> Result<(), Failure> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
-    let answer = api.list(&ListParams::default()).await;
-    answer.map(drop).map_err(|error| classify_request_error(&error, "list ConfigMaps"))
+    let response = api.list(&ListParams::default()).await;
+    response.map(drop).map_err(|error| classify_request_error(&error, "list ConfigMaps"))
 }
 
 #[tokio::test]
@@ -34,7 +34,7 @@ async fn a_server_that_never_was_an_api_server_is_not_waited_for() {
 
     let page = || Canned::text(502, "<html>\n<h1>Bad\u{1b} Gateway</h1></html>");
     let server = Server::new(|_, _| {});
-    let server = server.disturbed(move |_| Some(Disturbance::Answer(page())));
+    let server = server.disturbed(move |_| Some(Disturbance::Respond(page())));
     let failure = list(&connect(server.serve())).await.unwrap_err();
     assert!(!failure.is_transient, "{failure:?}");
     let message = "the response 502 Bad Gateway does not come from an API server: \"<html>";
@@ -55,8 +55,8 @@ async fn a_timeout_of_the_server_is_reported_in_plain_words() {
 #[tokio::test]
 async fn an_api_server_that_has_answered_is_waited_for() {
     let server = Server::new(|_, _| {}).disturbed(|request| match request.nth {
-        0 => Some(Disturbance::answer(403, "Forbidden", "no")),
-        1 => Some(Disturbance::Answer(Canned::text(502, "<html>Bad Gateway</html>"))),
+        0 => Some(Disturbance::status(403, "Forbidden", "no")),
+        1 => Some(Disturbance::Respond(Canned::text(502, "<html>Bad Gateway</html>"))),
         _ => None,
     });
     let client = connect(server.serve());
@@ -75,7 +75,7 @@ async fn an_api_server_that_starts_or_is_busy_is_waited_for_from_the_beginning()
     ] {
         let mut canned = Some(canned);
         let server = Server::new(|_, _| {});
-        let server = server.disturbed(move |_| canned.take().map(Disturbance::Answer));
+        let server = server.disturbed(move |_| canned.take().map(Disturbance::Respond));
         let failure = list(&connect(server.serve())).await.unwrap_err();
         assert!(failure.is_transient, "{failure:?}");
     }
@@ -87,7 +87,7 @@ async fn the_message_and_the_retry_time_of_a_rejection_are_kept() {
     for canned in [Canned::text(429, busy), Canned::status(429, "TooManyRequests", busy)] {
         let mut canned = Some(canned.with_header("retry-after", "7"));
         let server = Server::new(|_, _| {});
-        let server = server.disturbed(move |_| canned.take().map(Disturbance::Answer));
+        let server = server.disturbed(move |_| canned.take().map(Disturbance::Respond));
         let api: Api<ConfigMap> = Api::namespaced(connect(server.serve()), "default");
         let error = api.list(&ListParams::default()).await.unwrap_err();
         let kube::Error::Api(status) = error else { panic!("{error:?}") };

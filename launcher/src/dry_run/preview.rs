@@ -55,7 +55,7 @@ async fn create<K: Kind>(client: &Client, object: &K) -> Result<K, Failure> {
     let name = object.name_any();
     let kind = K::kind(&());
     let doing = format!("create the {kind} {namespace}/{name}");
-    let mut answer = match send(&doing, || super::create(&api, object)).await? {
+    let mut response = match send(&doing, || super::create(&api, object)).await? {
         Reply::Exists => {
             send_for_value(&format!("read the {kind} {namespace}/{name}"), || api.get(&name))
                 .await?
@@ -63,8 +63,8 @@ async fn create<K: Kind>(client: &Client, object: &K) -> Result<K, Failure> {
         // RBAC escalation check: without `bind`, the caller must hold the Role's own permissions.
         // The API server looks up the Role, which the dry run has not stored.
         Reply::Missing if kind == "RoleBinding" => object.clone(),
-        answer => answer.expect_value(&doing)?,
+        response => response.expect_value(&doing)?,
     };
-    answer.meta_mut().managed_fields = None;
-    Ok(answer)
+    response.meta_mut().managed_fields = None;
+    Ok(response)
 }

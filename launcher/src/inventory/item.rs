@@ -9,7 +9,7 @@ use unlade_bundle::annotation;
 use unlade_config_map::{mark, protocol::record};
 use unlade_diagnose::job_condition;
 
-use crate::{Reason, Record};
+use crate::{FailureRecord, Reason};
 
 /// A ConfigMap of a launch.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ pub struct Item {
     /// The Jobs that still exist, the oldest first.
     pub attempts: Vec<JobRecord>,
     /// Why the last attempt failed, if that was recorded.
-    pub failure: Option<Record>,
+    pub failure: Option<FailureRecord>,
 }
 
 /// The state of a ConfigMap, apart from its content.
@@ -91,7 +91,7 @@ impl Item {
         // The Job of a pack has a number of its own.
         attempts.sort_by_key(|it| (it.created.clone(), number(&it.job), it.job.clone()));
         // A record of another version of unlade may not be readable here.
-        let failure = Record::from_config_map(config_map);
+        let failure = FailureRecord::from_config_map(config_map);
         let is_failed = annotation_value(record::FAILURE).is_some();
         // The Job whose failure is recorded takes a moment to terminate.
         let is_of_failure =

@@ -124,11 +124,11 @@ pub(crate) async fn pages<K: Clone>(
             }
             list => list.map(Some),
         };
-        let answer = send(doing, request_page).await?;
-        if matches!(answer, Reply::Missing) {
+        let response = send(doing, request_page).await?;
+        if matches!(response, Reply::Missing) {
             return Ok(Reply::Missing);
         }
-        if let Some(list) = answer.expect_value(doing)? {
+        if let Some(list) = response.expect_value(doing)? {
             all.extend(list.items);
             params.continue_token = list.metadata.continue_.filter(|token| !token.is_empty());
             if params.continue_token.is_none() {

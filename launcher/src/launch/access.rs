@@ -69,7 +69,7 @@ impl Launch<'_> {
             match retrier.send(&doing, || api.create(&params, wanted)).await? {
                 Reply::Done(_) => return Ok(()),
                 Reply::Exists => {}
-                answer => return answer.expect_value(&doing).map(drop),
+                response => return response.expect_value(&doing).map(drop),
             }
             let doing = format!("read the {kind} {name}");
             let Some(existing) = retrier.send(&doing, || api.get(&name)).await?.value() else {

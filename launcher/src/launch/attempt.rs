@@ -86,7 +86,7 @@ impl Launch<'_> {
             Ok(written) => Ok(self.record_verification(written, false).await),
             failed => failed,
         };
-        self.withdraw_login().await;
+        self.withdraw_credentials().await;
         AttemptOutcome { attempt: Some(attempt), result }
     }
 
@@ -172,7 +172,7 @@ impl Launch<'_> {
         }
         let name = wanted.name_any();
         let facts = &baseline.facts;
-        let found = match self.create_job_with_login(wanted.clone(), facts).await? {
+        let found = match self.create_job_with_credentials(wanted.clone(), facts).await? {
             Created::Own(job) => {
                 self.report.step(Step::Created { job: name });
                 return Ok(Some((job, JobOwnership::Own)));

@@ -63,8 +63,8 @@ async fn delete_job(
     let preconditions = Preconditions { uid: job.uid(), resource_version: None };
     let params = DeleteParams::background().preconditions(preconditions);
     let doing = format!("delete the Job {name}");
-    let answer = retrier.send(&doing, || api.delete(&name, &params)).await?;
-    Ok(matches!(answer, Reply::Done(_)).then_some(name))
+    let response = retrier.send(&doing, || api.delete(&name, &params)).await?;
+    Ok(matches!(response, Reply::Done(_)).then_some(name))
 }
 
 /// Waits for a Job whose creation is in flight.

@@ -42,8 +42,8 @@ impl Launch<'_> {
             Ok(Err(error)) => {
                 match Refusal::from_failure(classify_request_error(&error, "create the Pod")) {
                     Refusal::NoDryRun(_) => false,
-                    Refusal::Forbidden(answer) | Refusal::Rejected(answer) => {
-                        answer.reason == reason && !answer.is_transient
+                    Refusal::Forbidden(refused) | Refusal::Rejected(refused) => {
+                        refused.reason == reason && !refused.is_transient
                     }
                 }
             }

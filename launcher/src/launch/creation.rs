@@ -83,9 +83,9 @@ impl Launch<'_> {
         object.annotations_mut().insert(LAUNCH.to_owned(), self.id.clone());
         let doing = format!("create the {kind} {name}");
         let params = PostParams::default();
-        let answer = retrier.send(&doing, || api.create(&params, &object)).await?;
-        if !matches!(answer, Reply::Exists) {
-            return Ok(Created::Own(answer.expect_value(&doing)?));
+        let response = retrier.send(&doing, || api.create(&params, &object)).await?;
+        if !matches!(response, Reply::Exists) {
+            return Ok(Created::Own(response.expect_value(&doing)?));
         }
         let doing = format!("read the {kind} {name}");
         let found = retrier.send(&doing, || api.get(&name)).await?.value();

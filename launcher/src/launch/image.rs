@@ -177,30 +177,29 @@ impl RequestedImage<'_> {
         if !may_lack && part.references().any(str::is_empty) {
             return ImageComparison::Replaced(self.replaced(seen, ""));
         }
-        let mut observed = ObservedImage {
-            reference: part.reference().map(str::to_owned),
-            ..ObservedImage::default()
-        };
-        let known = |digest: &str, source| ObservedImage {
-            digest: Some(digest.to_owned()),
-            digest_source: Some(source),
-            ..observed.clone()
-        };
-        let Some(wanted) = self.image.digest() else {
-            // A policy may have replaced the tag by its digest.
-            let digest = part.reported().or_else(|| part.named());
-            let source =
-                if part.reported().is_some() { self.source } else { DigestSource::PodReference };
-            if let Some(digest) = &digest {
-                observed = known(digest, source);
-            }
-            let is_open = self.needs_report && digest.is_none() && !part.has_reported;
-            return if is_open {
-                ImageComparison::Open(observed, None)
-            } else {
-                ImageComparison::Same(observed)
-            };
-        };
+        match self.image.digest() {
+            Some(wanted) => self.compare_digest(seen, wanted),
+            None => self.observe_tag(seen),
+        }
+    }
+
+    /// Determines the digest that a tag had for one pod.
+    fn observe_tag(&self, seen: &Sighting) -> ImageComparison {
+        let part = self.part.of(seen);
+        // A policy may have replaced the tag by its digest.
+        let reported = part.reported().map(|digest| (digest, self.source));
+        let named = || part.named().map(|digest| (digest, DigestSource::PodReference));
+        let observed = observe(part, reported.or_else(named));
+        if self.needs_report && observed.digest.is_none() && !part.has_reported {
+            ImageComparison::Open(observed, None)
+        } else {
+            ImageComparison::Same(observed)
+        }
+    }
+
+    /// Compares the requested digest with those of one pod.
+    fn compare_digest(&self, seen: &Sighting, wanted: &str) -> ImageComparison {
+        let part = self.part.of(seen);
         let mut is_named = true;
         for reference in part.references() {
             match ImageReference::parse(reference)
@@ -212,7 +211,8 @@ impl RequestedImage<'_> {
                 None => is_named = false,
             }
         }
-        let by_reference = known(wanted, DigestSource::PodReference);
+        let known = |source| observe(part, Some((wanted.to_owned(), source)));
+        let by_reference = known(DigestSource::PodReference);
         let reports: Vec<_> = part.reports().map(|report| (report, digest_of(report))).collect();
         let other = reports.iter().find(|(_, digest)| digest.is_some_and(|it| it != wanted));
         if let Some((report, _)) = other {
@@ -228,7 +228,7 @@ impl RequestedImage<'_> {
             };
         }
         if reports.iter().any(|(_, digest)| digest.is_some()) {
-            return ImageComparison::Same(known(wanted, self.source));
+            return ImageComparison::Same(known(self.source));
         }
         if is_named && (part.has_reported || !self.needs_report) && part.reference().is_some() {
             return ImageComparison::Same(by_reference);
@@ -236,7 +236,7 @@ impl RequestedImage<'_> {
         // Transient only with the digest in the reference, because admission treats the next pod
         // like this one.
         ImageComparison::Open(
-            observed,
+            observe(part, None),
             Some(self.unverified(seen, wanted, None).with_transience(is_named)),
         )
     }
@@ -263,6 +263,12 @@ impl RequestedImage<'_> {
         };
         Failure::new(Reason::ImageUnverified, message).with_evidence(evidence(seen)).bounded()
     }
+}
+
+/// Returns what is known of the image of one pod, with its digest and the source of the digest.
+fn observe(part: &PartImages, digest: Option<(String, DigestSource)>) -> ObservedImage {
+    let (digest, digest_source) = digest.unzip();
+    ObservedImage { reference: part.reference().map(str::to_owned), digest, digest_source }
 }
 
 fn evidence(seen: &Sighting) -> Evidence {

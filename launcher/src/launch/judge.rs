@@ -17,7 +17,7 @@ use unlade_diagnose::worst;
 use super::decision::{AttemptEnd, JobOwnership};
 use super::image::{Comparison, Observed, Sighting, Wanted, compare};
 use super::watch::{Presence, Seen};
-use crate::record::Record;
+use crate::record::FailureRecord;
 use crate::strategy::{WithPod, keeps_volume};
 use crate::{Failure, Reason, Step, Strategy};
 
@@ -239,7 +239,7 @@ impl<'a> Judge<'a> {
             return None;
         }
         // Another launcher may have ended the Job and recorded evidence that no longer exists.
-        let recorded = Record::read(seen.config_map.object(), &self.attempt.uid);
+        let recorded = FailureRecord::read(seen.config_map.object(), &self.attempt.uid);
         let is_recorded = recorded.is_some();
         let failure = recorded
             .map(|record| record.failure)

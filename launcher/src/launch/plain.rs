@@ -62,7 +62,7 @@ impl Launch<'_> {
         let mut job = self.plan.job(1, Strategy::Inject, facts);
         let name = format!("{JOB}{}", self.plan.name());
         job.metadata.name = Some(name.clone());
-        match self.create_job_with_login(job, facts).await? {
+        match self.create_job_with_credentials(job, facts).await? {
             Created::Own(job) => Ok(job),
             Created::Theirs(_) => Err(super::name_taken("Job", &name)),
         }

@@ -31,9 +31,9 @@ impl Launch<'_> {
         loop {
             let params = PostParams::default();
             let doing = format!("create the ConfigMap {name}");
-            let answer = retrier.send(&doing, || api.create(&params, &object)).await?;
-            if !matches!(answer, Reply::Exists) {
-                let config_map = answer.expect_value(&doing)?;
+            let response = retrier.send(&doing, || api.create(&params, &object)).await?;
+            if !matches!(response, Reply::Exists) {
+                let config_map = response.expect_value(&doing)?;
                 return Ok(Prepared { config_map, is_new: true });
             }
             let doing = format!("read the ConfigMap {name}");
@@ -91,8 +91,8 @@ impl Launch<'_> {
         let api = self.api::<ConfigMap>();
         let doing = format!("annotate the ConfigMap {}", self.plan.name());
         let params = PatchParams::default();
-        let answer =
+        let response =
             self.retrier().send(&doing, || api.patch(self.plan.name(), &params, &patch)).await?;
-        Ok(answer.value())
+        Ok(response.value())
     }
 }

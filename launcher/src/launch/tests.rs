@@ -2,9 +2,9 @@
 //! real cluster.
 
 mod creation;
+mod credential;
 mod event;
 mod image;
-mod login;
 mod others;
 mod pack;
 mod secret;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use unlade_config_map::protocol::record;
 
 use super::*;
-use crate::{Evidence, LaunchUpdate, Name, Options, Record, Remedy};
+use crate::{Evidence, FailureRecord, LaunchUpdate, Name, Options, Remedy};
 use unlade_api_server::Server;
 
 const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";
@@ -154,7 +154,7 @@ async fn a_permanent_failure_ends_the_launch_and_is_recorded_on_the_config_map()
     assert_eq!(failure.evidence.log, ["the last words"]);
     let config_map = server.object("configmaps", "");
     let text = config_map["metadata"]["annotations"][record::FAILURE].as_str().unwrap();
-    let record: Record = serde_json::from_str(text).unwrap();
+    let record: FailureRecord = serde_json::from_str(text).unwrap();
     let job = server.object("jobs", "-1");
     assert_eq!(record.attempt.as_deref(), job["metadata"]["uid"].as_str());
     assert_eq!(record.failure, failure);

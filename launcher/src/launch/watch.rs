@@ -2,6 +2,7 @@
 //! restarted.
 
 mod event;
+mod seen;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -18,13 +19,14 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tracing::{debug, debug_span};
 
-use super::image::Sighting;
 use crate::call::{backoff, retry_after};
 use crate::client::classify_request_error;
 use crate::object::{Kind, label};
 use crate::{Failure, Reason};
 
-pub(super) use event::Events;
+use seen::{apply_keyed, apply_single};
+
+pub(super) use seen::{Presence, Seen};
 
 /// The duration of one watch in seconds, after which it is restarted. A connection that was
 /// silently lost is noticed five seconds later.
@@ -43,53 +45,6 @@ const EVENTS: &str = "events";
 const JOBS: &str = "jobs";
 const NAMESPACES: &str = "namespaces";
 const PODS: &str = "pods";
-
-/// An object that is watched by its name.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) enum Presence<T> {
-    /// The object has not been listed yet.
-    #[default]
-    Unknown,
-    /// The object exists.
-    There(Box<T>),
-    /// The object does not exist.
-    Gone,
-}
-
-impl<T> Presence<T> {
-    /// Returns the object, if it exists.
-    pub(super) fn object(&self) -> Option<&T> {
-        match self {
-            Self::There(object) => Some(object),
-            _ => None,
-        }
-    }
-}
-
-/// Everything that was observed of one attempt.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) config_map: Presence<ConfigMap>,
-    pub(super) job: Presence<Job>,
-    /// The pods of the Job, by name.
-    pub(super) pods: BTreeMap<String, Pod>,
-    /// The images of the pods, by uid. They include pods that no longer exist.
-    pub(super) images: BTreeMap<String, Sighting>,
-    /// The namespace, which stays unknown if the caller may not read namespaces.
-    pub(super) namespace: Presence<Namespace>,
-    /// The events of the Job and of its pods.
-    pub(super) events: Events,
-    /// Why a watch is failing at present.
-    pub(super) trouble: Option<Failure>,
-}
-
-impl Seen {
-    /// Adds the images of a version of a pod.
-    pub(super) fn note(&mut self, pod: &Pod) {
-        let uid = pod.uid().unwrap_or_default();
-        self.images.entry(uid).or_default().note(pod);
-    }
-}
 
 /// The watches of one attempt.
 pub(super) struct Watch {
@@ -267,22 +222,22 @@ impl Watch {
     fn apply(&mut self, update: Update) -> Result<(), Failure> {
         let kind = match update {
             Update::ConfigMap(change) => {
-                let is_answer = !matches!(change, Change::Init);
+                let has_responded = !matches!(change, Change::Init);
                 self.apply_config_map(change);
-                is_answer.then_some(CONFIG_MAPS)
+                has_responded.then_some(CONFIG_MAPS)
             }
             Update::Job(change) => {
-                let is_answer = !matches!(change, Change::Init);
+                let has_responded = !matches!(change, Change::Init);
                 apply_single(change, &mut self.seen.job, &mut self.listing.job);
-                is_answer.then_some(JOBS)
+                has_responded.then_some(JOBS)
             }
             Update::Pod(change) => {
-                let is_answer = !matches!(change, Change::Init);
+                let has_responded = !matches!(change, Change::Init);
                 if let Change::Apply(pod) | Change::InitApply(pod) | Change::Delete(pod) = &change {
                     self.seen.note(pod);
                 }
                 apply_keyed(change, &mut self.seen.pods, &mut self.listing.pods);
-                is_answer.then_some(PODS)
+                has_responded.then_some(PODS)
             }
             Update::Event(change) => {
                 // Deletions are ignored, because the API server deletes events after an hour.
@@ -375,35 +330,5 @@ fn refusal(error: &watcher::Error) -> Option<&kube::Error> {
             Some(error)
         }
         _ => None,
-    }
-}
-
-// `kube::runtime::reflector` applies changes in the same way, but to a store behind a lock that only
-// a writer can fill. [`Seen`] is plain data that tests build, and a [`Presence`] distinguishes an
-// object that is gone from one that has not been listed yet.
-
-/// Applies a change to the only object of a watch.
-fn apply_single<T>(change: Change<T>, now: &mut Presence<T>, listing: &mut Presence<T>) {
-    match change {
-        Change::Init => *listing = Presence::Gone,
-        Change::InitApply(object) => *listing = Presence::There(Box::new(object)),
-        Change::InitDone => *now = std::mem::take(listing),
-        Change::Apply(object) => *now = Presence::There(Box::new(object)),
-        Change::Delete(_) => *now = Presence::Gone,
-    }
-}
-
-/// Applies a change to one of the objects of a watch.
-fn apply_keyed<T: ResourceExt>(
-    change: Change<T>,
-    now: &mut BTreeMap<String, T>,
-    listing: &mut BTreeMap<String, T>,
-) {
-    match change {
-        Change::Init => listing.clear(),
-        Change::InitApply(object) => drop(listing.insert(object.name_any(), object)),
-        Change::InitDone => *now = std::mem::take(listing),
-        Change::Apply(object) => drop(now.insert(object.name_any(), object)),
-        Change::Delete(object) => drop(now.remove(&object.name_any())),
     }
 }

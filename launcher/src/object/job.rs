@@ -33,7 +33,7 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
     let mut metadata = plan.metadata(name::job_name(&plan.name, attempt), facts);
     let annotations = metadata.annotations.get_or_insert_default();
     // The Secret with credentials has a random name, so only its existence counts.
-    let hash = match plan.request.login {
+    let hash = match plan.request.credentials {
         Some(_) => spec_hash::digest(&(&template, "login")),
         None if plan.pack.is_empty() => spec_hash::digest(&template),
         // Packs with the same options may have other bundles.

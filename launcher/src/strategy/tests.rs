@@ -8,7 +8,7 @@ use crate::{Options, Reason, Request};
 
 /// A mock of the API server: its replies to each dry run, in order, and the requests that it got.
 struct Server {
-    answers: Vec<(&'static str, u16, Value)>,
+    responses: Vec<(&'static str, u16, Value)>,
     asked: usize,
 }
 
@@ -37,8 +37,8 @@ fn without_volume(mut object: Value) -> Value {
     object
 }
 
-fn mock(answers: &[(&'static str, u16, Value)]) -> (kube::Client, Arc<Mutex<Server>>) {
-    let server = Arc::new(Mutex::new(Server { answers: answers.to_vec(), asked: 0 }));
+fn mock(responses: &[(&'static str, u16, Value)]) -> (kube::Client, Arc<Mutex<Server>>) {
+    let server = Arc::new(Mutex::new(Server { responses: responses.to_vec(), asked: 0 }));
     let behind = Arc::clone(&server);
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let server = Arc::clone(&behind);
@@ -47,21 +47,21 @@ fn mock(answers: &[(&'static str, u16, Value)]) -> (kube::Client, Arc<Mutex<Serv
             let body = body.collect_bytes().await.unwrap();
             let sent: Value = serde_json::from_slice(&body).unwrap();
             let mut server = server.lock().unwrap();
-            let (kind, code, answer) = server.answers.get(server.asked).unwrap().clone();
+            let (kind, code, response) = server.responses.get(server.asked).unwrap().clone();
             server.asked += 1;
             assert_eq!(head.method, http::Method::POST);
             assert_eq!(head.uri.query(), Some("&dryRun=All"));
             assert!(head.uri.path().ends_with(&format!("/namespaces/olm/{kind}")), "{}", head.uri);
             assert!(sent["metadata"].get("name").is_none(), "a name may be taken: {sent}");
-            let answer = match answer {
+            let response = match response {
                 Value::Null => sent,
                 Value::Bool(false) => without_volume(sent),
-                answer => answer,
+                response => response,
             };
-            let answer = http::Response::builder()
+            let response = http::Response::builder()
                 .status(code)
-                .body(Body::from(answer.to_string().into_bytes()));
-            Ok::<_, std::convert::Infallible>(answer.unwrap())
+                .body(Body::from(response.to_string().into_bytes()));
+            Ok::<_, std::convert::Infallible>(response.unwrap())
         }
     });
     (kube::Client::new(service, "default"), server)
@@ -70,7 +70,7 @@ fn mock(answers: &[(&'static str, u16, Value)]) -> (kube::Client, Arc<Mutex<Serv
 const DROPPED: Value = Value::Bool(false);
 
 struct Case {
-    answers: Vec<(&'static str, u16, Value)>,
+    responses: Vec<(&'static str, u16, Value)>,
     strategy: Strategy,
     because: &'static str,
     /// The number of dry runs of a second launch.
@@ -91,33 +91,33 @@ async fn dry_runs_find_out_whether_image_volumes_are_supported() {
     let refused = |words| refusal(403, words);
     let cases = [
         Case {
-            answers: vec![("pods", 201, AS_SENT)],
+            responses: vec![("pods", 201, AS_SENT)],
             strategy: ImageVolume,
             because: "the cluster supports image volumes",
             again: 0,
         },
         Case {
-            answers: vec![("pods", 201, DROPPED)],
+            responses: vec![("pods", 201, DROPPED)],
             strategy: Inject,
             because: "the API server drops them",
             again: 0,
         },
         // The user may not create pods, so the Job decides.
         Case {
-            answers: vec![("pods", 403, refused(NOT_ALLOWED)), ("jobs", 201, AS_SENT)],
+            responses: vec![("pods", 403, refused(NOT_ALLOWED)), ("jobs", 201, AS_SENT)],
             strategy: ImageVolume,
             because: "the cluster supports image volumes",
             again: 0,
         },
         Case {
-            answers: vec![("pods", 403, refused(NOT_ALLOWED)), ("jobs", 201, DROPPED)],
+            responses: vec![("pods", 403, refused(NOT_ALLOWED)), ("jobs", 201, DROPPED)],
             strategy: Inject,
             because: "the API server drops them",
             again: 0,
         },
         // An exhausted quota rejects any pod.
         Case {
-            answers: vec![
+            responses: vec![
                 ("pods", 403, refused(QUOTA)),
                 ("jobs", 201, AS_SENT),
                 ("pods", 403, refused(QUOTA)),
@@ -128,7 +128,7 @@ async fn dry_runs_find_out_whether_image_volumes_are_supported() {
         },
         // A policy that does not know image volumes rejects only these, and only in this namespace.
         Case {
-            answers: vec![
+            responses: vec![
                 ("pods", 403, refused(POD_SECURITY)),
                 ("jobs", 201, AS_SENT),
                 ("pods", 201, AS_SENT),
@@ -138,14 +138,14 @@ async fn dry_runs_find_out_whether_image_volumes_are_supported() {
             again: 3,
         },
         Case {
-            answers: vec![("pods", 403, refused(QUOTA)), ("jobs", 201, DROPPED)],
+            responses: vec![("pods", 403, refused(QUOTA)), ("jobs", 201, DROPPED)],
             strategy: Inject,
             because: "the API server drops them",
             again: 0,
         },
         // A webhook that is down, and one that does not support dry runs.
         Case {
-            answers: vec![
+            responses: vec![
                 ("pods", 500, refusal(500, "Internal error: failed calling webhook \"a.example\"")),
                 ("jobs", 400, refusal(400, "admission webhook \"b\" does not support dry run")),
             ],
@@ -154,7 +154,7 @@ async fn dry_runs_find_out_whether_image_volumes_are_supported() {
             again: 2,
         },
         Case {
-            answers: vec![
+            responses: vec![
                 ("pods", 403, refused(NOT_ALLOWED)),
                 ("jobs", 403, refused("jobs.batch is forbidden: User cannot create resource")),
             ],
@@ -166,16 +166,16 @@ async fn dry_runs_find_out_whether_image_volumes_are_supported() {
     let (request, options) = (request(), options());
     let plan = Plan::new(&request, &options).unwrap();
     for case in cases {
-        let twice: Vec<_> = case.answers.iter().chain(&case.answers).cloned().collect();
+        let twice: Vec<_> = case.responses.iter().chain(&case.responses).cloned().collect();
         let (client, server) = mock(&twice);
         let volumes = ImageVolumes::default();
         let chosen = volumes.choose(&client, &plan, &Facts::default()).await.unwrap();
         assert_eq!(chosen.strategy, case.strategy, "{chosen:?}");
         assert!(chosen.because.as_ref().unwrap().contains(case.because), "{chosen:?}");
-        assert_eq!(server.lock().unwrap().asked, case.answers.len(), "{chosen:?}");
+        assert_eq!(server.lock().unwrap().asked, case.responses.len(), "{chosen:?}");
         assert_eq!(volumes.choose(&client, &plan, &Facts::default()).await.unwrap(), chosen);
         let asked = server.lock().unwrap().asked;
-        assert_eq!(asked, case.answers.len() + case.again, "{chosen:?}");
+        assert_eq!(asked, case.responses.len() + case.again, "{chosen:?}");
     }
 }
 
@@ -184,8 +184,8 @@ async fn an_api_server_that_cannot_answer_is_an_error() {
     let (request, options) = (request(), options());
     let plan = Plan::new(&request, &options).unwrap();
     for code in [404, 429, 500, 503, 504] {
-        let answer = ("pods", code, refusal(code, "try later"));
-        let (client, _) = mock(&[answer.clone(), ("pods", 201, AS_SENT)]);
+        let response = ("pods", code, refusal(code, "try later"));
+        let (client, _) = mock(&[response.clone(), ("pods", 201, AS_SENT)]);
         let volumes = ImageVolumes::default();
         let error = volumes.choose(&client, &plan, &Facts::default()).await.unwrap_err();
         assert!(matches!(&error, kube::Error::Api(status) if status.code == code), "{error:?}");

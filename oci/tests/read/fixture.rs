@@ -320,20 +320,9 @@ pub fn manifests(image: &Image) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Formats an error with all its causes.
-pub fn chain(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
-}
-
 /// Formats the error of `result` with all its causes.
 pub fn refusal(result: Result<Image, Error>) -> String {
-    chain(&result.unwrap_err())
+    unlade_text::chain(&result.unwrap_err())
 }
 
 /// Returns options with changed limits.

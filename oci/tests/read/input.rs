@@ -90,8 +90,12 @@ fn a_layer_of_holes_is_refused_by_its_stored_size() {
     let options = limited(|limits| limits.ratio_from = 8 << 20);
     let source = format!("oci:{}", path.display()).parse().unwrap();
     let error = unlade_oci::read(&source, &options).unwrap_err();
-    assert!(error.is_limit(), "{}", chain(&error));
-    assert!(chain(&error).contains("for each byte of the image"), "{}", chain(&error));
+    assert!(error.is_limit(), "{}", unlade_text::chain(&error));
+    assert!(
+        unlade_text::chain(&error).contains("for each byte of the image"),
+        "{}",
+        unlade_text::chain(&error)
+    );
 }
 
 #[test]

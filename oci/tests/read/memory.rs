@@ -40,7 +40,7 @@ fn child_reads_an_image() {
     let source = env::var(SOURCE).unwrap();
     match read(&source) {
         Ok(image) => println!("read {} files", image.reading.content.files().len()),
-        Err(error) => println!("limit {}: {}", error.is_limit(), chain(&error)),
+        Err(error) => println!("limit {}: {}", error.is_limit(), unlade_text::chain(&error)),
     }
 }
 

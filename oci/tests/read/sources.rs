@@ -93,7 +93,11 @@ fn docker_before_1_10_is_refused_with_a_hint() {
     let place = Place::new();
     let file = place.file("a.tar", &Tar::new().file("repositories", "{}").done());
     let error = read(&format!("docker-archive:{}", file.display())).unwrap_err();
-    assert!(chain(&error).contains("older than Docker 1.10"), "{}", chain(&error));
+    assert!(
+        unlade_text::chain(&error).contains("older than Docker 1.10"),
+        "{}",
+        unlade_text::chain(&error)
+    );
     assert!(error.hint().is_some());
 }
 
@@ -107,7 +111,11 @@ fn images_are_listed_if_none_is_selected() {
     let place = Place::new();
     let path = place.layout(&layout);
     let error = read(&format!("oci:{}", path.display())).unwrap_err();
-    assert!(chain(&error).contains("none is selected: v1, @1"), "{}", chain(&error));
+    assert!(
+        unlade_text::chain(&error).contains("none is selected: v1, @1"),
+        "{}",
+        unlade_text::chain(&error)
+    );
     assert!(error.hint().unwrap().contains(":NAME"));
     let digest = second["digest"].as_str().unwrap();
     for (select, n_files) in [
@@ -174,7 +182,7 @@ fn the_requested_platform_is_selected_from_an_index() {
         assert_eq!(manifests(&image)[1], ("platform.yaml", platform));
     }
     let error = read_for(&source, "windows/amd64").unwrap_err();
-    let text = chain(&error);
+    let text = unlade_text::chain(&error);
     assert!(
         text.contains("windows/amd64 (it contains: linux/amd64, linux/arm64, linux/s390x)"),
         "{text}"

@@ -77,7 +77,8 @@ fn refused(parts: &[&[u8]], text: &str) {
 
 #[track_caller]
 fn accepted(parts: &[&[u8]], name: &str) {
-    let image = read_with_bytes(parts).unwrap_or_else(|error| panic!("{}", chain(&error)));
+    let image =
+        read_with_bytes(parts).unwrap_or_else(|error| panic!("{}", unlade_text::chain(&error)));
     assert_eq!(manifests(&image), [("csv.yaml", "kind: A"), (name, "evil")]);
 }
 

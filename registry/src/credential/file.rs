@@ -1,7 +1,6 @@
 //! [`Stored`]: the files in which podman and docker store credentials (`containers-auth.json(5)`).
 
 use std::collections::BTreeMap;
-use std::env;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -12,7 +11,7 @@ use unlade_name::image::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};
 use unlade_name::{ImageReference, covers};
 
 use super::{Credentials, Error, Found, Identity, helper};
-use crate::{Limits, file, limit};
+use crate::{Limits, environment, file, limit};
 
 /// The name by which docker stores the credentials for its own registry.
 const DOCKER_KEY: &str = "https://index.docker.io/v1/";
@@ -61,17 +60,17 @@ impl Stored {
     /// of podman in `XDG_RUNTIME_DIR` (or `/run/containers/UID`) and in `XDG_CONFIG_HOME` (or
     /// `~/.config`), and then docker's, in `DOCKER_CONFIG` (or `~/.docker`).
     pub fn from_env() -> Self {
-        let path = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        if let Some(file) = path("REGISTRY_AUTH_FILE") {
+        if let Some(file) = environment::path("REGISTRY_AUTH_FILE") {
             return Self::file(file);
         }
-        let home = path("HOME");
+        let home = environment::path("HOME");
         let beneath_home = |directory: &str| home.as_ref().map(|home| home.join(directory));
         let user = rustix::process::getuid().as_raw().to_string();
-        let runtime = path("XDG_RUNTIME_DIR").map(|directory| directory.join("containers"));
+        let runtime =
+            environment::path("XDG_RUNTIME_DIR").map(|directory| directory.join("containers"));
         let runtime = runtime.unwrap_or_else(|| PathBuf::from("/run/containers").join(user));
-        let config = path("XDG_CONFIG_HOME").or_else(|| beneath_home(".config"));
-        let docker = path("DOCKER_CONFIG").or_else(|| beneath_home(".docker"));
+        let config = environment::path("XDG_CONFIG_HOME").or_else(|| beneath_home(".config"));
+        let docker = environment::path("DOCKER_CONFIG").or_else(|| beneath_home(".docker"));
         let files = [
             Some(runtime.join("auth.json")),
             config.map(|directory| directory.join("containers/auth.json")),

@@ -10,7 +10,7 @@ use unlade_registry::credential::Stored;
 use unlade_registry::{Auth, Credentials, Error, Options};
 
 use crate::fixture::{Fixture, plain, pull, pull_as, refusal};
-use crate::server::{Answer, Ask, Server};
+use crate::server::{Ask, Response, Server};
 
 /// `user:pass`, as Basic authentication sends it.
 const BASIC: &str = "Basic dXNlcjpwYXNz";
@@ -29,15 +29,15 @@ fn token_registry(credentials: Option<&'static str>) -> Server {
     Server::start(move |address, ask| {
         if ask.path.starts_with("/token") {
             return if ask.header("authorization") == credentials {
-                Answer::body(r#"{"token":"t0ken","expires_in":60}"#)
+                Response::body(r#"{"token":"t0ken","expires_in":60}"#)
             } else {
-                Answer::new(401)
+                Response::new(401)
             };
         }
         if ask.header("authorization") == Some("Bearer t0ken") {
             return fixture.response(ask);
         }
-        Answer::bearer(address)
+        Response::bearer(address)
     })
 }
 
@@ -46,7 +46,7 @@ fn basic_registry() -> Server {
     let fixture = Fixture::image();
     Server::start(move |_, ask| match ask.header("authorization") {
         Some(BASIC) => fixture.response(ask),
-        _ => Answer::new(401).with("WWW-Authenticate", r#"Basic realm="here""#),
+        _ => Response::new(401).with("WWW-Authenticate", r#"Basic realm="here""#),
     })
 }
 
@@ -70,14 +70,14 @@ fn a_token_that_expires_is_renewed() {
     let server = Server::start(move |address, ask| {
         if ask.path.starts_with("/token") {
             let number = issued.fetch_add(1, Ordering::Relaxed);
-            return Answer::body(format!(r#"{{"access_token":"t{number}"}}"#));
+            return Response::body(format!(r#"{{"access_token":"t{number}"}}"#));
         }
         // The first token is only valid for the manifest.
         let valid = if ask.path.contains("/blobs/") { "Bearer t1" } else { "Bearer t0" };
         if ask.header("authorization") == Some(valid) {
             fixture.response(ask)
         } else {
-            Answer::bearer(address)
+            Response::bearer(address)
         }
     });
     pull(&server, &plain()).unwrap();
@@ -87,7 +87,7 @@ fn a_token_that_expires_is_renewed() {
 #[test]
 fn a_token_server_that_fails_is_reported() {
     let server = Server::start(|address, ask| {
-        if ask.path.starts_with("/token") { Answer::new(503) } else { Answer::bearer(address) }
+        if ask.path.starts_with("/token") { Response::new(503) } else { Response::bearer(address) }
     });
     let (error, text) = refusal(pull(&server, &plain()));
     assert!(matches!(error, Some(Error::Refused { .. })), "{text}");
@@ -124,8 +124,8 @@ fn credentials_are_not_sent_to_another_host() {
     let storage = Server::start(move |_, ask| blobs.response(ask));
     let address = storage.address.clone();
     let server = Server::start(move |_, ask| match ask.header("authorization") {
-        None => Answer::new(401).with("WWW-Authenticate", r#"Basic realm="here""#),
-        Some(_) if ask.path.contains("/blobs/") => Answer::redirect(&address, ask),
+        None => Response::new(401).with("WWW-Authenticate", r#"Basic realm="here""#),
+        Some(_) if ask.path.contains("/blobs/") => Response::redirect(&address, ask),
         Some(_) => fixture.response(ask),
     });
     pull(&server, &user()).unwrap();
@@ -137,13 +137,13 @@ fn credentials_are_not_sent_to_another_host() {
 #[test]
 fn a_challenge_of_another_host_is_not_answered() {
     let storage = Server::start(|_, _| {
-        Answer::new(401).with("WWW-Authenticate", r#"Basic realm="elsewhere""#)
+        Response::new(401).with("WWW-Authenticate", r#"Basic realm="elsewhere""#)
     });
     let address = storage.address.clone();
     let fixture = Fixture::image();
     let server = Server::start(move |_, ask| {
         if ask.path.contains("/blobs/") {
-            Answer::redirect(&address, ask)
+            Response::redirect(&address, ask)
         } else {
             fixture.response(ask)
         }
@@ -210,11 +210,11 @@ fn an_identity_token_is_exchanged_for_another() {
         let form = String::from_utf8_lossy(&ask.body).into_owned();
         if ask.method == "POST" && ask.path == "/token" && form.contains("refresh_token=refresh") {
             assert!(form.contains("grant_type=refresh_token"), "{form}");
-            return Answer::body(r#"{"access_token":"t0ken"}"#);
+            return Response::body(r#"{"access_token":"t0ken"}"#);
         }
         match ask.header("authorization") {
             Some("Bearer t0ken") => fixture.response(ask),
-            _ => Answer::bearer(address),
+            _ => Response::bearer(address),
         }
     });
     let directory = tempfile::tempdir().unwrap();
@@ -349,10 +349,10 @@ fn a_registry_behind_tls_does_not_lead_to_one_without() {
         let (address, fixture) = (plain.address.clone(), fixture.clone());
         let server = Server::start_tls(tls, move |_, ask| {
             if part == "token" {
-                return Answer::bearer(&address);
+                return Response::bearer(&address);
             }
             if ask.path.contains("/blobs/") {
-                Answer::redirect(&address, ask)
+                Response::redirect(&address, ask)
             } else {
                 fixture.response(ask)
             }
@@ -378,7 +378,7 @@ const PROXIED: &str = "UNLADE_TEST_PROXIED_IMAGE";
 #[test]
 fn a_proxy_is_asked_for_the_registry() {
     // It responds as a proxy that cannot reach the registry.
-    let proxy = Server::start(|_, _| Answer::new(502));
+    let proxy = Server::start(|_, _| Response::new(502));
     let mut test = Command::new(std::env::current_exe().unwrap());
     test.args(["--exact", "access::child_pulls_through_a_proxy", "--ignored", "--nocapture"]);
     test.env(PROXIED, "registry.example:5000/bundles/etcd:v1");

@@ -4,7 +4,7 @@ use unlade_registry::copy;
 
 use crate::fixture::{Fixture, plain};
 use crate::push::{puts, registry};
-use crate::server::{Answer, Server};
+use crate::server::{Response, Server};
 
 fn copy_to(source: &str, destination: &str, options: &Options) -> Result<Copied, Error> {
     let [source, destination] = [source, destination].map(|text| text.parse().unwrap());
@@ -88,7 +88,7 @@ fn an_endless_or_huge_source_has_limits() {
     let endless = fixture.clone();
     let from = Server::start(move |_, ask| {
         let is_layer = ask.path.contains(&layer);
-        if is_layer { Answer::body(vec![0; 1 << 16]).endless() } else { endless.response(ask) }
+        if is_layer { Response::body(vec![0; 1 << 16]).endless() } else { endless.response(ask) }
     });
     let source = format!("docker://{}/bundles/etcd:v1", from.address);
     let directory = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use unlade_oci::build::{Compression, Entry, Image, Layer, write, write_index};
 use unlade_registry::{ImageReader, Limits, Options};
 
-use crate::server::{Answer, Ask, Server};
+use crate::server::{Ask, Response, Server};
 
 /// The annotations that make a directory a bundle.
 const ANNOTATIONS: &str = "annotations:
@@ -90,15 +90,15 @@ impl Fixture {
     }
 
     /// Responds as a working registry does.
-    pub(crate) fn response(&self, ask: &Ask) -> Answer {
+    pub(crate) fn response(&self, ask: &Ask) -> Response {
         let name = ask.path.rsplit('/').next().unwrap();
         let digest = if name == "v1" { self.root.as_str() } else { name };
-        let Some(bytes) = self.parts.get(digest) else { return Answer::new(404) };
+        let Some(bytes) = self.parts.get(digest) else { return Response::new(404) };
         let is_document = self.media_types.contains_key(digest);
         if ask.path.contains("/manifests/") != is_document {
-            return Answer::new(404);
+            return Response::new(404);
         }
-        let response = Answer::body(bytes.clone());
+        let response = Response::body(bytes.clone());
         match self.media_types.get(digest) {
             Some(kind) => response.with("Content-Type", kind).with("Docker-Content-Digest", digest),
             None => response.with("Content-Type", "application/octet-stream"),

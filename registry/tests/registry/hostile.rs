@@ -3,7 +3,7 @@ use std::time::Duration;
 use unlade_registry::{Error, Options, address::Forbidden};
 
 use crate::fixture::{Fixture, digest, plain, pull, pull_as, refusal};
-use crate::server::{Answer, Server};
+use crate::server::{Response, Server};
 
 /// Returns options with which a test of slow responses ends soon.
 fn impatient() -> Options {
@@ -16,7 +16,7 @@ fn impatient() -> Options {
 
 #[test]
 fn an_endless_manifest_has_a_limit() {
-    let server = Server::start(|_, _| Answer::body(vec![b' '; 1 << 16]).endless());
+    let server = Server::start(|_, _| Response::body(vec![b' '; 1 << 16]).endless());
     let (error, text) = refusal(pull(&server, &plain()));
     assert!(matches!(&error, Some(Error::TooLarge { limit, .. }) if *limit == 4 << 20), "{text}");
     assert!(error.unwrap().is_limit());
@@ -27,7 +27,7 @@ fn an_endless_manifest_has_a_limit() {
 fn an_endless_layer_ends_at_its_size() {
     let fixture = Fixture::image();
     let server = Server::start(move |_, ask| match &fixture.layers[0] {
-        layer if ask.path.contains(layer) => Answer::body(vec![b'x'; 1 << 16]).endless(),
+        layer if ask.path.contains(layer) => Response::body(vec![b'x'; 1 << 16]).endless(),
         _ => fixture.response(ask),
     });
     let (_, text) = refusal(pull(&server, &plain()));
@@ -63,7 +63,7 @@ fn another_manifest_than_the_requested_one_is_refused() {
     let (fixture, other) = (Fixture::image(), Fixture::index());
     let root = fixture.root.clone();
     let bytes = other.parts[&other.root].clone();
-    let server = Server::start(move |_, _| Answer::body(bytes.clone()));
+    let server = Server::start(move |_, _| Response::body(bytes.clone()));
     let by_digest = pull_as(&format!("{}/etcd@{root}", server.address), &plain());
     let (_, text) = refusal(by_digest);
     assert!(text.contains("does not match its digest"), "{text}");
@@ -76,7 +76,7 @@ fn a_digest_that_a_registry_announces_must_be_that_of_the_manifest() {
     let server = Server::start(move |_, ask| {
         let bytes = fixture.parts[&fixture.root].clone();
         assert!(ask.path.ends_with("/v1"));
-        Answer::body(bytes).with("Docker-Content-Digest", announced.clone())
+        Response::body(bytes).with("Docker-Content-Digest", announced.clone())
     });
     let (error, text) = refusal(pull(&server, &plain()));
     assert!(matches!(error, Some(Error::Invalid { .. })), "{text}");
@@ -92,7 +92,7 @@ fn a_registry_does_not_lead_to_the_metadata_of_a_cloud() {
         // Some resolvers read this as 169.254.169.254.
         "http://2852039166/",
     ] {
-        let server = Server::start(move |_, _| Answer::new(307).with("Location", location));
+        let server = Server::start(move |_, _| Response::new(307).with("Location", location));
         let (error, text) = refusal(pull(&server, &plain()));
         let is_forbidden =
             matches!(error, Some(Error::Forbidden { source: Forbidden::Unusable { .. }, .. }));
@@ -105,7 +105,7 @@ fn a_registry_does_not_lead_to_the_metadata_of_a_cloud() {
 fn a_token_server_is_not_at_the_metadata_of_a_cloud() {
     let server = Server::start(|_, _| {
         let realm = r#"Bearer realm="http://169.254.169.254/token""#;
-        Answer::new(401).with("WWW-Authenticate", realm)
+        Response::new(401).with("WWW-Authenticate", realm)
     });
     let (error, text) = refusal(pull(&server, &plain()));
     assert!(matches!(error, Some(Error::Forbidden { .. })), "{text}");
@@ -116,7 +116,7 @@ fn redirects_without_an_end_or_without_a_valid_address_are_refused() {
     for location in
         ["/v2/again", "ftp://x.example/", "", "http://", "http://u:p@127.0.0.1/", "\u{ff}x"]
     {
-        let server = Server::start(move |_, _| Answer::new(302).with("Location", location));
+        let server = Server::start(move |_, _| Response::new(302).with("Location", location));
         let (error, text) = refusal(pull(&server, &plain()));
         assert!(matches!(error, Some(Error::Invalid { .. })), "{location}: {text}");
         assert!(server.asks().len() <= 6, "{location}");
@@ -125,7 +125,7 @@ fn redirects_without_an_end_or_without_a_valid_address_are_refused() {
 
 #[test]
 fn a_silent_registry_is_given_up() {
-    let server = Server::start(|_, _| Answer::silent());
+    let server = Server::start(|_, _| Response::silent());
     let (error, text) = refusal(pull(&server, &impatient()));
     assert!(matches!(error, Some(Error::Http { .. })), "{text}");
     assert_eq!(server.asks().len(), 2);
@@ -137,7 +137,7 @@ fn a_silent_layer_is_given_up() {
     let layer = fixture.layers[0].clone();
     let name = layer.clone();
     let server = Server::start(move |_, ask| {
-        if ask.path.contains(&layer) { Answer::silent() } else { fixture.response(ask) }
+        if ask.path.contains(&layer) { Response::silent() } else { fixture.response(ask) }
     });
     refusal(pull(&server, &impatient()));
     assert_eq!(server.asks_for(&name).len(), 2);
@@ -145,7 +145,7 @@ fn a_silent_layer_is_given_up() {
 
 #[test]
 fn headers_without_an_end_have_a_limit() {
-    let server = Server::start(|_, _| Answer::new(200).with("X", "x".repeat(1 << 20)));
+    let server = Server::start(|_, _| Response::new(200).with("X", "x".repeat(1 << 20)));
     let (error, text) = refusal(pull(&server, &plain()));
     assert!(matches!(error, Some(Error::Http { .. })), "{text}");
 }
@@ -155,9 +155,9 @@ fn a_huge_token_response_has_a_limit() {
     for body in [format!("{{\"token\":\"{}\"}}", "x".repeat(2 << 20)), " ".repeat(2 << 20)] {
         let server = Server::start(move |address, ask| {
             if ask.path.starts_with("/token") {
-                Answer::body(body.clone()).endless()
+                Response::body(body.clone()).endless()
             } else {
-                Answer::bearer(address)
+                Response::bearer(address)
             }
         });
         let (error, text) = refusal(pull(&server, &plain()));
@@ -171,9 +171,9 @@ fn an_invalid_token_response_is_refused_without_being_shown() {
     {
         let server = Server::start(move |address, ask| {
             if ask.path.starts_with("/token") {
-                Answer::body(body)
+                Response::body(body)
             } else {
-                Answer::bearer(address)
+                Response::bearer(address)
             }
         });
         let (error, text) = refusal(pull(&server, &plain()));
@@ -184,14 +184,16 @@ fn an_invalid_token_response_is_refused_without_being_shown() {
 
 #[test]
 fn messages_of_a_registry_are_shortened() {
-    let server = Server::start(|_, _| Answer::body("\u{1b}[31m".repeat(1 << 16)).with_status(400));
+    let server =
+        Server::start(|_, _| Response::body("\u{1b}[31m".repeat(1 << 16)).with_status(400));
     let (_, text) = refusal(pull(&server, &plain()));
     assert!(text.len() < 1000, "{}", text.len());
 }
 
 #[test]
 fn a_huge_error_has_a_limit() {
-    let server = Server::start(|_, _| Answer::body(vec![b'x'; 1 << 16]).with_status(403).endless());
+    let server =
+        Server::start(|_, _| Response::body(vec![b'x'; 1 << 16]).with_status(403).endless());
     let (error, text) = refusal(pull(&server, &plain()));
     assert!(matches!(error, Some(Error::Denied { .. })), "{text}");
 }

@@ -6,7 +6,7 @@ use unlade_registry::{Auth, Configuration, Credentials, Error, Options, push};
 
 use crate::fixture::{Fixture, plain, pull_as, refusal};
 use crate::push::{puts, registry};
-use crate::server::{Answer, Server};
+use crate::server::{Response, Server};
 
 /// Returns options with the rules in `text`.
 fn with_rules(directory: &Path, text: &str) -> Options {
@@ -37,7 +37,7 @@ fn good() -> Server {
 #[test]
 fn mirrors_are_asked_in_their_order_and_then_the_registry() {
     let directory = tempfile::tempdir().unwrap();
-    let empty = || Server::start(|_, _| Answer::new(404));
+    let empty = || Server::start(|_, _| Response::new(404));
     let [first, second, third] = [empty(), empty(), empty()];
     let location = good();
     let options = with_rules(directory.path(), &rule(&location, &[&first, &second]));
@@ -58,8 +58,8 @@ fn mirrors_are_asked_in_their_order_and_then_the_registry() {
 #[test]
 fn all_failures_are_reported_if_no_place_has_the_image() {
     let directory = tempfile::tempdir().unwrap();
-    let busy = Server::start(|_, _| Answer::new(403));
-    let location = Server::start(|_, _| Answer::new(404));
+    let busy = Server::start(|_, _| Response::new(403));
+    let location = Server::start(|_, _| Response::new(404));
     let options = with_rules(directory.path(), &rule(&location, &[&busy]));
     let (error, text) = refusal(pull_as(IMAGE, &options));
     assert!(matches!(error, Some(Error::Mirrors { .. })), "{text}");
@@ -87,7 +87,7 @@ fn a_blocked_registry_is_not_asked() {
 #[test]
 fn credentials_are_sent_only_to_their_endpoint() {
     let directory = tempfile::tempdir().unwrap();
-    let challenge = || Answer::new(401).with("WWW-Authenticate", r#"Basic realm="x""#);
+    let challenge = || Response::new(401).with("WWW-Authenticate", r#"Basic realm="x""#);
     let mirror = Server::start(move |_, _| challenge());
     let fixture = Fixture::image();
     let location = Server::start(move |_, ask| match ask.header("authorization") {

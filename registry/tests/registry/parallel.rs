@@ -10,7 +10,7 @@ use unlade_registry::{Auth, Cache, Credentials, Error as Refusal, ImageReader, P
 use crate::crowd::Crowd;
 use crate::fixture::{Fixture, bundle, plain, pull};
 use crate::push::{puts, registry};
-use crate::server::{Answer, Ask, Server};
+use crate::server::{Ask, Response, Server};
 
 /// The number of layers: more than can be transferred at the same time.
 const LAYERS: usize = 10;
@@ -78,7 +78,7 @@ fn the_first_bad_layer_is_reported_although_a_later_one_is_faster() {
         if ask.path.contains(&first) || ask.path.contains(&second) {
             // Neither fails before both are requested.
             both.meet(2);
-            return Answer::new(404);
+            return Response::new(404);
         }
         fixture.response(ask)
     });
@@ -158,7 +158,7 @@ fn requests_at_the_same_time_log_in_once() {
     let server = Server::start(move |address, ask| {
         if ask.path.starts_with("/token") {
             let number = count.fetch_add(1, Ordering::SeqCst) + 1;
-            return Answer::body(format!("{{\"token\":\"t{number}\"}}"));
+            return Response::body(format!("{{\"token\":\"t{number}\"}}"));
         }
         // The token for the manifest is not valid for blobs.
         let expected = if is_blob(ask) { "Bearer t2" } else { "Bearer t1" };
@@ -168,7 +168,7 @@ fn requests_at_the_same_time_log_in_once() {
         if is_blob(ask) {
             crowd.meet(TRANSFERS);
         }
-        Answer::bearer(address)
+        Response::bearer(address)
     });
     let auth = Auth::Credentials(Credentials::new("user", "pass"));
     let options = unlade_registry::Options { auth, ..plain() };
@@ -187,8 +187,8 @@ fn a_login_that_fails_is_not_repeated_by_other_threads() {
     let server = Server::start(move |address, ask| {
         if ask.path.starts_with("/token") {
             return match count.fetch_add(1, Ordering::SeqCst) {
-                0 => Answer::body("{\"token\":\"t1\"}"),
-                _ => Answer::new(403),
+                0 => Response::body("{\"token\":\"t1\"}"),
+                _ => Response::new(403),
             };
         }
         if ask.header("authorization").is_some() && !is_blob(ask) {
@@ -197,7 +197,7 @@ fn a_login_that_fails_is_not_repeated_by_other_threads() {
         if is_blob(ask) {
             crowd.meet(TRANSFERS);
         }
-        Answer::bearer(address)
+        Response::bearer(address)
     });
     let directory = tempfile::tempdir().unwrap();
     let error = copy_to(&server, &format!("oci:{}", directory.path().join("x").display()));

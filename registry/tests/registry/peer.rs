@@ -9,7 +9,7 @@ use unlade_oci::copy::Options;
 use unlade_registry::copy;
 
 use crate::fixture::{Fixture, digest, plain};
-use crate::server::{Answer, Server};
+use crate::server::{Response, Server};
 
 /// The media types of Docker's formats, in place of those of OCI.
 const DOCKER: [(&str, &str); 6] = [
@@ -141,7 +141,7 @@ fn copy_twice(fixture: &Fixture, transport: &str, is_all: bool) -> Result<bool, 
     let image = fixture.clone();
     // skopeo asks for the API first.
     let server = Server::start(move |_, ask| match ask.path.as_str() {
-        "/v2/" => Answer::new(200),
+        "/v2/" => Response::new(200),
         _ => image.response(ask),
     });
     let source = format!("docker://{}/tools/x:v1", server.address);

@@ -4,7 +4,7 @@ use unlade_oci::{Origin as _, extract, limit::TRANSFERS};
 use unlade_registry::{Error, ImageReader, Options, Remote};
 
 use crate::fixture::{Fixture, plain, pull, pull_as, refusal};
-use crate::server::{Answer, Server};
+use crate::server::{Response, Server};
 
 #[test]
 fn a_bundle_is_read_from_a_registry() {
@@ -53,7 +53,7 @@ fn a_registry_that_does_not_name_media_types_is_read() {
     let server = Server::start(move |_, ask| {
         let digest = ask.path.rsplit('/').next().unwrap();
         let digest = if digest == "v1" { fixture.root.as_str() } else { digest };
-        Answer::body(fixture.parts[digest].clone())
+        Response::body(fixture.parts[digest].clone())
             .with("Content-Type", "text/plain; charset=utf-8")
     });
     pull(&server, &plain()).unwrap();
@@ -61,7 +61,7 @@ fn a_registry_that_does_not_name_media_types_is_read() {
 
 #[test]
 fn a_missing_image_is_named() {
-    let server = Server::start(|_, _| Answer::new(404));
+    let server = Server::start(|_, _| Response::new(404));
     let (error, text) = refusal(pull(&server, &plain()));
     assert!(matches!(error, Some(Error::Missing { .. })), "{text}");
     assert!(text.contains("/bundles/etcd:v1 does not exist in the registry"), "{text}");
@@ -73,7 +73,7 @@ fn a_busy_registry_is_asked_again_after_the_pause_that_it_wants() {
     for status in [429, 500, 502, 503] {
         let (fixture, count) = (Fixture::image(), AtomicUsize::new(0));
         let server = Server::start(move |_, ask| match count.fetch_add(1, Ordering::Relaxed) {
-            0 => Answer::new(status).with("Retry-After", "0"),
+            0 => Response::new(status).with("Retry-After", "0"),
             _ => fixture.response(ask),
         });
         pull(&server, &plain()).unwrap();
@@ -84,7 +84,7 @@ fn a_busy_registry_is_asked_again_after_the_pause_that_it_wants() {
 #[test]
 fn a_registry_that_stays_busy_is_given_up() {
     let server = Server::start(|_, _| {
-        Answer::body(r#"{"errors":[{"code":"TOOMANYREQUESTS","message":"slow down"}]}"#)
+        Response::body(r#"{"errors":[{"code":"TOOMANYREQUESTS","message":"slow down"}]}"#)
             .with_status(429)
     });
     let (error, text) = refusal(pull(&server, &plain()));
@@ -95,7 +95,7 @@ fn a_registry_that_stays_busy_is_given_up() {
 
 #[test]
 fn a_pause_that_is_too_long_is_not_waited_for() {
-    let server = Server::start(|_, _| Answer::new(429).with("Retry-After", "86400"));
+    let server = Server::start(|_, _| Response::new(429).with("Retry-After", "86400"));
     refusal(pull(&server, &plain()));
     assert_eq!(server.asks().len(), 1);
 }
@@ -116,7 +116,7 @@ fn a_blob_that_breaks_off_is_continued_from_there() {
                 Some("bytes=100-") if supports_ranges => {
                     let bytes = &fixture.parts[&layer];
                     let range = format!("bytes 100-{}/{}", bytes.len() - 1, bytes.len());
-                    Answer::body(&bytes[100..]).with_status(206).with("Content-Range", range)
+                    Response::body(&bytes[100..]).with_status(206).with("Content-Range", range)
                 }
                 Some(_) => response,
             }
@@ -135,7 +135,7 @@ fn redirects_of_blobs_are_followed() {
     let address = storage.address.clone();
     let server = Server::start(move |_, ask| {
         if ask.path.contains("/blobs/") {
-            return Answer::redirect(&address, ask);
+            return Response::redirect(&address, ask);
         }
         fixture.response(ask)
     });

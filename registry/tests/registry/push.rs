@@ -9,7 +9,7 @@ use unlade_oci::build::{WrittenImage, write, write_index};
 use unlade_registry::{Auth, Credentials, Error, Options, push};
 
 use crate::fixture::{bundle, plain};
-use crate::server::{Answer, Ask, Server};
+use crate::server::{Ask, Response, Server};
 
 /// Starts a registry that stores what is pushed, and asks for a token if `token` is given.
 pub(crate) fn registry(token: Option<&'static str>) -> Server {
@@ -20,22 +20,22 @@ pub(crate) fn registry(token: Option<&'static str>) -> Server {
             if ask.path.starts_with("/token") {
                 assert_eq!(ask.header("authorization"), Some("Basic dXNlcjpwYXNz"));
                 assert!(ask.path.contains("push"), "{}", ask.path);
-                return Answer::body(format!("{{\"token\":\"{token}\"}}"));
+                return Response::body(format!("{{\"token\":\"{token}\"}}"));
             }
             if ask.header("authorization") != Some(&format!("Bearer {token}")) {
-                return Answer::bearer(address);
+                return Response::bearer(address);
             }
         }
         match ask.method.as_str() {
-            "HEAD" if stored.lock().unwrap().contains(&digest(&ask.path)) => Answer::new(200),
-            "HEAD" => Answer::new(404),
-            "POST" => Answer::new(202).with("Location", "/upload?state=x"),
-            "PUT" if ask.path.contains("/refused/") => Answer::body("not here").with_status(403),
+            "HEAD" if stored.lock().unwrap().contains(&digest(&ask.path)) => Response::new(200),
+            "HEAD" => Response::new(404),
+            "POST" => Response::new(202).with("Location", "/upload?state=x"),
+            "PUT" if ask.path.contains("/refused/") => Response::body("not here").with_status(403),
             "PUT" => {
                 stored.lock().unwrap().insert(digest(&ask.path).replace("%3A", ":"));
-                Answer::new(201)
+                Response::new(201)
             }
-            _ => Answer::new(200),
+            _ => Response::new(200),
         }
     })
 }
@@ -108,16 +108,16 @@ fn a_token_that_expires_before_the_manifest_is_fetched_again() {
     let server = Server::start(move |address, ask| {
         if ask.path.starts_with("/token") {
             let number = fetched.fetch_add(1, Ordering::SeqCst) + 1;
-            return Answer::body(format!("{{\"token\":\"t{number}\"}}"));
+            return Response::body(format!("{{\"token\":\"t{number}\"}}"));
         }
         let is_manifest = ask.method == "PUT" && ask.path.contains("/manifests/");
         let expected = if is_manifest { "Bearer t2" } else { "Bearer t1" };
         match ask.method.as_str() {
-            _ if ask.header("authorization") != Some(expected) => Answer::bearer(address),
-            "HEAD" => Answer::new(404),
-            "POST" => Answer::new(202).with("Location", "/upload?state=x"),
-            "PUT" => Answer::new(201),
-            _ => Answer::new(200),
+            _ if ask.header("authorization") != Some(expected) => Response::bearer(address),
+            "HEAD" => Response::new(404),
+            "POST" => Response::new(202).with("Location", "/upload?state=x"),
+            "PUT" => Response::new(201),
+            _ => Response::new(200),
         }
     });
     let directory = tempfile::tempdir().unwrap();
@@ -150,10 +150,10 @@ fn a_blob_is_not_uploaded_if_the_registry_does_not_say_whether_it_has_it() {
     write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
     for status in [401, 403, 405, 500] {
         let server = Server::start(move |_, ask| match ask.method.as_str() {
-            "HEAD" => Answer::new(status),
-            "POST" => Answer::new(202).with("Location", "/upload"),
-            "PUT" => Answer::new(201),
-            _ => Answer::new(200),
+            "HEAD" => Response::new(status),
+            "POST" => Response::new(202).with("Location", "/upload"),
+            "PUT" => Response::new(201),
+            _ => Response::new(200),
         });
         let image = name(&server, "bundles/etcd:v1");
         let error = push(&source.parse().unwrap(), &image, &plain()).unwrap_err();
@@ -169,9 +169,9 @@ fn a_blob_is_not_uploaded_if_the_registry_does_not_say_whether_it_has_it() {
 #[test]
 fn an_upload_does_not_lead_to_the_metadata_of_a_cloud() {
     let server = Server::start(|_, ask| match ask.method.as_str() {
-        "POST" => Answer::new(202).with("Location", "http://169.254.169.254/upload"),
-        "HEAD" => Answer::new(404),
-        _ => Answer::new(200),
+        "POST" => Response::new(202).with("Location", "http://169.254.169.254/upload"),
+        "HEAD" => Response::new(404),
+        _ => Response::new(200),
     });
     let directory = tempfile::tempdir().unwrap();
     let source = archive(directory.path());

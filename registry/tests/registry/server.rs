@@ -27,7 +27,7 @@ impl Ask {
 
 /// A response.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
@@ -49,7 +49,7 @@ enum End {
     Nothing,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn new(status: u16) -> Self {
         Self { status, ..Self::default() }
     }
@@ -105,13 +105,13 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts a server without TLS. `response` gets its address and each request.
-    pub(crate) fn start(response: impl Fn(&str, &Ask) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(response: impl Fn(&str, &Ask) -> Response + Send + Sync + 'static) -> Self {
         Self::serve(|stream| stream, response)
     }
 
     pub(crate) fn start_tls(
         tls: Arc<ServerConfig>,
-        response: impl Fn(&str, &Ask) -> Answer + Send + Sync + 'static,
+        response: impl Fn(&str, &Ask) -> Response + Send + Sync + 'static,
     ) -> Self {
         let open = move |stream| {
             StreamOwned::new(ServerConnection::new(Arc::clone(&tls)).unwrap(), stream)
@@ -121,7 +121,7 @@ impl Server {
 
     fn serve<S: Read + Write>(
         open: impl Fn(TcpStream) -> S + Send + Sync + 'static,
-        response: impl Fn(&str, &Ask) -> Answer + Send + Sync + 'static,
+        response: impl Fn(&str, &Ask) -> Response + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -192,8 +192,8 @@ fn receive(stream: &mut impl Read) -> Option<Ask> {
 }
 
 /// Sends a response; `None` if the connection has to be closed.
-fn send(stream: &mut impl ReadWrite, response: &Answer, is_head: bool) -> Option<()> {
-    let Answer { status, headers, body, end } = response;
+fn send(stream: &mut impl ReadWrite, response: &Response, is_head: bool) -> Option<()> {
+    let Response { status, headers, body, end } = response;
     if *end == End::Silence {
         _ = stream.read(&mut [0]);
         return None;

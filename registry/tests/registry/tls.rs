@@ -11,7 +11,7 @@ use rustls::{RootCertStore, ServerConfig};
 use unlade_registry::{Error, Options, Remedy, Tls, tls};
 
 use crate::fixture::{Fixture, plain, pull, pull_as, refusal};
-use crate::server::{Answer, Server};
+use crate::server::{Response, Server};
 
 /// Returns options for a server with TLS, with short waits.
 fn secure(tls: Tls) -> Options {
@@ -124,7 +124,7 @@ fn a_broken_connection_does_not_decide_whether_a_registry_has_tls() {
     let (fixture, is_broken) = (Fixture::image(), AtomicBool::new(true));
     let server = Server::start(move |_, ask| {
         if is_broken.swap(false, Ordering::SeqCst) {
-            return Answer::none();
+            return Response::none();
         }
         fixture.response(ask)
     });
@@ -148,7 +148,7 @@ fn a_client_certificate_is_presented_only_to_the_registry() {
     let storage = serve(Arc::clone(&tls));
     let (address, fixture) = (storage.address.clone(), Fixture::image());
     let server = Server::start_tls(tls, move |_, ask| match ask.path.split_once("/blobs/") {
-        Some(_) => Answer::new(307).with("Location", format!("https://{address}{}", ask.path)),
+        Some(_) => Response::new(307).with("Location", format!("https://{address}{}", ask.path)),
         None => fixture.response(ask),
     });
     refusal(pull(&server, &with_directory(directory.path(), &server, &files)));
@@ -163,9 +163,9 @@ fn a_registry_that_issues_its_own_tokens_gets_the_certificate_of_the_client() {
     let server = Server::start_tls(tls, move |address, ask| {
         let challenge = format!(r#"Bearer realm="https://{address}/token",service="x""#);
         match ask.header("authorization") {
-            _ if ask.path.starts_with("/token") => Answer::body(r#"{"token":"t"}"#),
+            _ if ask.path.starts_with("/token") => Response::body(r#"{"token":"t"}"#),
             Some("Bearer t") => fixture.response(ask),
-            _ => Answer::new(401).with("WWW-Authenticate", challenge),
+            _ => Response::new(401).with("WWW-Authenticate", challenge),
         }
     });
     let directory = tempfile::tempdir().unwrap();

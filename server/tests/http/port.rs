@@ -106,12 +106,12 @@ impl Running {
 }
 
 pub(crate) async fn send(address: SocketAddr, request: Request<Empty<Bytes>>) -> Response<Bytes> {
-    let answer = async {
+    let response = async {
         let stream = TcpStream::connect(address).await.unwrap();
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
         let (parts, body) = sender.send_request(request).await.unwrap().into_parts();
         Response::from_parts(parts, body.collect().await.unwrap().to_bytes())
     };
-    within(answer).await
+    within(response).await
 }

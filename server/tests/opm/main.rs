@@ -1,4 +1,4 @@
-//! Compares the answers of the server for crafted catalogs with those of opm.
+//! Compares the responses of the server for crafted catalogs with those of opm.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,8 +7,8 @@
     reason = "a test: what fails here fails the test"
 )]
 
-mod answer;
 mod program;
+mod response;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -40,13 +40,13 @@ impl Corpus {
         Self(directory)
     }
 
-    /// Calls `compare` with each catalog that opm serves and its answers. It returns the calls with
-    /// another answer, of which there must not be any.
+    /// Calls `compare` with each catalog that opm serves and its responses. It returns the calls
+    /// with another response, of which there must not be any.
     async fn compare(&self, compare: impl AsyncFn(&Path, &Value) -> Vec<String>) {
         let (mut n_served, mut different) = (0, Vec::new());
-        let (catalogs, answers) =
+        let (catalogs, responses) =
             (self.0.path().join("crafted"), self.0.path().join("crafted-golden"));
-        for entry in fs::read_dir(answers).unwrap() {
+        for entry in fs::read_dir(responses).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_stem().unwrap().to_str().unwrap();
             let is_answer = path.extension().is_some_and(|extension| extension == "json");
@@ -78,7 +78,7 @@ async fn compare(server: Server, golden: &Value) -> Vec<String> {
     let serving = tokio::spawn(server.serve(listener, async {
         _ = stopped.await;
     }));
-    let different = answer::compare(address, golden).await;
+    let different = response::compare(address, golden).await;
     stop.send(()).unwrap();
     serving.await.unwrap().unwrap();
     different
@@ -127,7 +127,7 @@ async fn opm_serves_crafted_catalogs_from_the_caches_that_we_write_for_it() {
             _ => written.unwrap(),
         }
         let mut running = opm.serve(catalog, directory.path());
-        answer::compare(running.address().await, golden).await
+        response::compare(running.address().await, golden).await
     };
     Corpus::unpack().compare(serve).await;
 }

@@ -1,4 +1,4 @@
-//! [`Disturbance`]: what happens to a request in place of its usual answer.
+//! [`Disturbance`]: what happens to a request in place of its usual response.
 
 use std::time::Duration;
 
@@ -16,23 +16,23 @@ pub struct Arrival<'a> {
     pub path: &'a str,
 }
 
-/// What happens to a request in place of its usual answer.
+/// What happens to a request in place of its usual response.
 #[derive(Debug, Clone)]
 pub enum Disturbance {
-    /// Another answer is given, and the request is not carried out.
-    Answer(Canned),
-    /// The request is carried out, and another answer is given.
-    AnswerAfterDoing(Canned),
-    /// The request is carried out after this time, even if nothing waits for the answer any more,
+    /// Another response is given, and the request is not carried out.
+    Respond(Canned),
+    /// The request is carried out, and another response is given.
+    RespondAfterDoing(Canned),
+    /// The request is carried out after this time, even if nothing waits for the response any more,
     /// just as hyper sends a request whose caller is gone.
     Delay(Duration),
-    /// No answer is given, and the request is not carried out.
+    /// No response is given, and the request is not carried out.
     Hang,
-    /// The request is carried out, and no answer is given.
+    /// The request is carried out, and no response is given.
     HangAfterDoing,
 }
 
-/// An answer that is prepared in advance.
+/// A response that is prepared in advance.
 #[derive(Debug, Clone)]
 pub struct Canned {
     pub(crate) code: u16,
@@ -41,14 +41,14 @@ pub struct Canned {
 }
 
 impl Disturbance {
-    /// Answers with a failure Status.
-    pub fn answer(code: u16, reason: &str, message: &str) -> Self {
-        Self::Answer(Canned::status(code, reason, message))
+    /// Responds with a failure Status.
+    pub fn status(code: u16, reason: &str, message: &str) -> Self {
+        Self::Respond(Canned::status(code, reason, message))
     }
 }
 
 impl Canned {
-    /// Answers with a failure Status.
+    /// A failure Status.
     pub fn status(code: u16, reason: &str, message: &str) -> Self {
         let status = json!({
             "kind": "Status", "apiVersion": "v1", "status": "Failure",
@@ -62,7 +62,7 @@ impl Canned {
         Self { code, headers: Vec::new(), body: body.to_owned() }
     }
 
-    /// The same answer with another header.
+    /// The same response with another header.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));

@@ -10,7 +10,7 @@
 //!
 //! let served = Server::new(|server, job| server.fill(job))
 //!     .disturbed(|request| {
-//!         (request.nth == 0).then(|| Disturbance::answer(503, "ServiceUnavailable", "not ready"))
+//!         (request.nth == 0).then(|| Disturbance::status(503, "ServiceUnavailable", "not ready"))
 //!     })
 //!     .serve();
 //! assert!(served.url().starts_with("http://127.0.0.1:"));
@@ -23,9 +23,9 @@
     reason = "a test harness: what fails here fails the test"
 )]
 
-mod answer;
 mod disturbance;
 mod http_server;
+mod response;
 mod state;
 
 use std::convert::Infallible;
@@ -37,7 +37,7 @@ use hyper::body::Bytes;
 use kube::client::Body;
 use serde_json::Value;
 
-use self::answer::Answer;
+use self::response::Response;
 pub use self::{
     disturbance::{Arrival, Canned, Disturbance},
     http_server::Served,
@@ -169,27 +169,28 @@ impl Server {
         self.shared.lock().unwrap()
     }
 
-    /// Returns the answer to a request. It never returns if the disturbance withholds the answer.
-    async fn respond(&self, head: &Parts, body: &Bytes) -> Answer {
+    /// Returns the response to a request. It never returns if the disturbance withholds the
+    /// response.
+    async fn respond(&self, head: &Parts, body: &Bytes) -> Response {
         let disturbance = self.record(head);
         match disturbance {
-            None => self.answer(head, body),
-            Some(Disturbance::Answer(answer)) => answer.into(),
-            Some(Disturbance::AnswerAfterDoing(answer)) => {
-                self.answer(head, body);
-                answer.into()
+            None => self.carry_out(head, body),
+            Some(Disturbance::Respond(response)) => response.into(),
+            Some(Disturbance::RespondAfterDoing(response)) => {
+                self.carry_out(head, body);
+                response.into()
             }
             Some(Disturbance::Delay(time)) => {
                 let (server, head, body) = (self.clone(), head.clone(), body.clone());
                 let late = tokio::spawn(async move {
                     tokio::time::sleep(time).await;
-                    server.answer(&head, &body)
+                    server.carry_out(&head, &body)
                 });
                 late.await.unwrap()
             }
             Some(Disturbance::Hang) => std::future::pending().await,
             Some(Disturbance::HangAfterDoing) => {
-                self.answer(head, body);
+                self.carry_out(head, body);
                 std::future::pending().await
             }
         }
@@ -204,8 +205,9 @@ impl Server {
         disturbance
     }
 
-    fn answer(&self, head: &Parts, body: &[u8]) -> Answer {
+    /// Responds as the state requires, without a disturbance.
+    fn carry_out(&self, head: &Parts, body: &[u8]) -> Response {
         let Shared { state, on_job, .. } = &mut *self.lock();
-        state.answer(head, body, self.denied, on_job)
+        state.respond(head, body, self.denied, on_job)
     }
 }

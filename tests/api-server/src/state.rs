@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::{StreamExt, stream};
-use http::{Method, Response, request::Parts};
+use http::{Method, request::Parts};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Frame};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use unlade_bundle::{Content, Directory, File, Limits};
 use unlade_config_map::{encode, fill};
 
 use crate::OnJob;
-use crate::answer::{Answer, json_of, refused, whole};
+use crate::response::{Response, json_of, refused, whole};
 
 /// The objects that the server stores.
 #[derive(Default)]
@@ -25,13 +25,13 @@ pub struct State {
 
 impl State {
     /// Carries out a request.
-    pub(crate) fn answer(
+    pub(crate) fn respond(
         &mut self,
         head: &Parts,
         body: &[u8],
         denied: &[&str],
         on_job: &mut OnJob,
-    ) -> Answer {
+    ) -> Response {
         let state = self;
         let mut parts = head.uri.path().split('/').skip_while(|part| *part != "namespaces").skip(2);
         let (kind, name) = (parts.next().unwrap_or("namespaces"), parts.next().unwrap_or_default());
@@ -198,7 +198,7 @@ impl State {
         of_kind.map(|(_, object)| object).filter(move |object| is_selected(object, query))
     }
 
-    fn watch(&mut self, kind: &str, query: &str) -> Answer {
+    fn watch(&mut self, kind: &str, query: &str) -> Response {
         let (sender, receiver) = unbounded();
         let from = parameter(query, "resourceVersion").unwrap().parse::<u64>().unwrap();
         let is_later = |object: &&Value| {
@@ -229,7 +229,7 @@ pub fn bundles(job: &Value) -> Vec<(String, String)> {
     names.zip(images).map(|(name, image)| (name.to_owned(), image.to_owned())).collect()
 }
 
-/// Returns the answer to `/version`, as kube reads it.
+/// Returns the response to `/version`, as kube reads it.
 fn version() -> Value {
     let names = [
         "major",

@@ -221,7 +221,7 @@ impl FromStr for Entry {
     }
 }
 
-/// Returns an error with its causes, because formatting an error must not fail either.
+/// Formats an error and its causes, because that must not fail either. Returns their length.
 fn explain(error: &dyn std::error::Error) -> usize {
     let mut length = error.to_string().len();
     let mut cause = error.source();

@@ -112,9 +112,9 @@ where
         let Death { left, came } = self.death.clone();
         match left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
             Ok(1) => {
-                let answer = self.inner.call(request);
+                let response = self.inner.call(request);
                 async move {
-                    let _ = answer.await;
+                    let _ = response.await;
                     came.notify_one();
                     match pending::<Infallible>().await {}
                 }

@@ -21,7 +21,7 @@ impl ApiServer {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let server = accepting.clone();
-                thread::spawn(move || server.answer(stream));
+                thread::spawn(move || server.respond(stream));
             }
         });
         server
@@ -36,7 +36,7 @@ impl ApiServer {
     }
 
     /// Responds to one request, and closes the connection.
-    fn answer(&self, mut stream: TcpStream) {
+    fn respond(&self, mut stream: TcpStream) {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
@@ -54,7 +54,7 @@ impl ApiServer {
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let mut objects = self.objects.lock().unwrap();
-        let (status, answer) = match (method, objects.contains_key(path)) {
+        let (status, response) = match (method, objects.contains_key(path)) {
             ("GET", true) => (200, objects[path].clone()),
             ("PUT", true) => {
                 let object: Value = serde_json::from_slice(&body).unwrap();
@@ -64,14 +64,14 @@ impl ApiServer {
             _ => (404, json!({"kind": "Status", "message": "not found", "code": 404})),
         };
         drop(objects);
-        let answer = answer.to_string();
+        let response = response.to_string();
         let head = format!(
             "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
              Connection: close\r\n\r\n",
-            answer.len()
+            response.len()
         );
         // The client may have disconnected.
         let _ =
-            stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(answer.as_bytes()));
+            stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(response.as_bytes()));
     }
 }

@@ -9,20 +9,20 @@ use unlade_config_map::{ConfigMap, encode};
 
 use super::*;
 
-/// The response to a request.
-type Answer = Result<Response, connect::Error>;
+/// The response to a request, or why it did not arrive.
+type Outcome = Result<Response, connect::Error>;
 
 /// Whether an error is the expected one.
 type Check = fn(&Error) -> bool;
 
 /// Returns the given responses in order, and records the requests.
 struct Script {
-    responses: RefCell<VecDeque<Answer>>,
+    responses: RefCell<VecDeque<Outcome>>,
     requests: RefCell<Vec<Request>>,
 }
 
 impl Script {
-    fn new(responses: Vec<Answer>) -> Self {
+    fn new(responses: Vec<Outcome>) -> Self {
         Self { responses: RefCell::new(responses.into()), requests: RefCell::default() }
     }
 
@@ -41,7 +41,7 @@ impl Script {
 }
 
 impl Server for Script {
-    fn call(&self, request: &Request, timeout: Duration) -> Answer {
+    fn call(&self, request: &Request, timeout: Duration) -> Outcome {
         assert!(!timeout.is_zero());
         self.requests.borrow_mut().push(request.clone());
         let mut responses = self.responses.borrow_mut();
@@ -71,15 +71,15 @@ impl Clock for StillClock {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "lists of responses also contain failures")]
-fn response(status: u16, body: &Value) -> Answer {
+fn response(status: u16, body: &Value) -> Outcome {
     Ok(Response { status, retry_after: None, body: body.to_string().into_bytes() })
 }
 
-fn status(code: u16, message: &str) -> Answer {
+fn status(code: u16, message: &str) -> Outcome {
     response(code, &json!({"kind": "Status", "message": message, "code": code}))
 }
 
-fn refused() -> Answer {
+fn refused() -> Outcome {
     Err(connect::Error::Connect {
         address: SocketAddr::from(([127, 0, 0, 1], 1)),
         source: std::io::ErrorKind::ConnectionRefused.into(),
@@ -123,7 +123,7 @@ fn empty() -> Value {
     })
 }
 
-fn existing() -> Answer {
+fn existing() -> Outcome {
     response(200, &empty())
 }
 
@@ -319,7 +319,7 @@ fn permanent_failures_are_not_retried() {
         "message": "ConfigMap is invalid: must have at most 1048576 bytes",
         "details": {"causes": [{"reason": "FieldValueTooLong", "field": ""}]},
     });
-    let cases: Vec<(Answer, Check)> = vec![
+    let cases: Vec<(Outcome, Check)> = vec![
         (status(404, "not found"), |e| matches!(e, Error::Missing { .. })),
         (status(413, "large"), |e| matches!(e, Error::TooLarge { .. })),
         (response(422, &too_long), |e| matches!(e, Error::TooLarge { .. })),

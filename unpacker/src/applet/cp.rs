@@ -1,13 +1,13 @@
 //! `cp -Rv SOURCE DESTINATION` for a single file, which is how OLM calls it.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
-use rustix::fs::OFlags;
+use unlade_directory::open_regular_file;
 
 use crate::install;
 
@@ -53,21 +53,16 @@ pub(super) fn run(args: Vec<OsString>, stdout: &mut dyn Write) -> Result<(), Err
 /// path of a bundle or catalog.
 fn copy(source: &Path, destination: &Path) -> Result<PathBuf, Error> {
     let read = |error| Error::Read { path: source.to_owned(), source: error };
-    // Opening a FIFO must not block; it is refused below.
-    let mut options = File::options();
-    let options = options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-    let file = options.open(source).map_err(read)?;
-    let stat = file.metadata().map_err(read)?;
-    if !stat.is_file() {
-        return Err(Error::NotAFile(source.to_owned()));
-    }
+    let file = open_regular_file(source).map_err(read)?;
+    let file = file.ok_or_else(|| Error::NotAFile(source.to_owned()))?;
+    let mode = file.metadata().map_err(read)?.mode();
     let path = match source.file_name() {
         Some(name) if fs::metadata(destination).is_ok_and(|there| there.is_dir()) => {
             destination.join(name)
         }
         _ => destination.to_owned(),
     };
-    install::copy(file, &path, stat.mode() & 0o777)
+    install::copy(file, &path, mode & 0o777)
         .map_err(|source| Error::Write { path: path.clone(), source })?;
     Ok(path)
 }

@@ -37,7 +37,8 @@ pub(super) fn render_image(
     options: &Options,
     screen: &Screen,
 ) -> Result<Rendered, Error> {
-    let image = source::image(format!("docker://{image}").parse()?, &options.images)?;
+    let location = format!("docker://{image}").parse().map_err(source::Error::Notation)?;
+    let image = source::image(location, &options.images)?;
     render(&image, options, screen)
 }
 

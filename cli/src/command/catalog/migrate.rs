@@ -9,17 +9,35 @@ use unlade_catalog_directory::{Error as Catalog, Limits, Renderer, Sorted};
 use unlade_text::excerpt;
 
 use super::render::add;
-use crate::{args::Migrate, error::Error, screen::Screen, source};
+use crate::{args::Migrate, error, screen::Screen, source};
 
-pub(super) fn run(args: Migrate, screen: &Screen) -> Result<(), Error> {
+/// Why the files of a catalog were not written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// A file or directory was not created or written.
+    #[error("failed to write the catalog to {path}")]
+    Write {
+        path: String,
+        #[source]
+        source: io::Error,
+    },
+    /// The name of a package cannot be the name of a directory.
+    #[error("the package {package} cannot be written: its name is not a valid directory name")]
+    Package { package: String },
+    /// The documents were not read from their temporary file.
+    #[error(transparent)]
+    Catalog(#[from] Catalog),
+}
+
+pub(super) fn run(args: Migrate, screen: &Screen) -> Result<(), error::Error> {
     let Migrate { catalog, directory, output, migrations, images } = args;
-    let failed = |source| Error::Migrate { path: directory.display().to_string(), source };
+    let failed = |source| Error::Write { path: directory.display().to_string(), source };
     check_empty(&directory).map_err(failed)?;
     let form = output.into();
     let mut renderer = Renderer::new(form, migrations.into(), &Limits::default());
     let opened = source::open_catalog(&catalog, &images.resolve()?)?;
     add(&mut renderer, &opened, &catalog, screen)?;
-    write(renderer.finish()?, form, &directory)
+    Ok(write(renderer.finish()?, form, &directory)?)
 }
 
 /// Returns an error if the directory has entries.
@@ -36,7 +54,7 @@ fn check_empty(directory: &Path) -> io::Result<()> {
 ///
 /// They are written to a temporary directory beside their final place, so a failure leaves nothing.
 fn write(documents: Sorted, form: Form, directory: &Path) -> Result<(), Error> {
-    let failed = |source| Error::Migrate { path: directory.display().to_string(), source };
+    let failed = |source| Error::Write { path: directory.display().to_string(), source };
     let is_new = !directory.exists();
     let place = existing_ancestor(directory);
     let dir = tempfile::Builder::new().prefix(".unlade-").tempdir_in(place).map_err(failed)?;
@@ -81,7 +99,7 @@ fn write_packages(
 ) -> Result<(), Error> {
     let failed = |path: &Path, source| {
         let path = directory.join(path).display().to_string();
-        Error::Migrate { path, source }
+        Error::Write { path, source }
     };
     let mut open: Option<(String, PathBuf, BufWriter<File>)> = None;
     let close = |open: Option<(String, PathBuf, BufWriter<File>)>| {
@@ -117,7 +135,7 @@ fn dir(package: &str) -> Result<&Path, Error> {
     let is_name = !matches!(package, "." | "..") && !package.contains(['/', '\\', '\0']);
     if !is_name {
         let package = excerpt::shorten(package);
-        return Err(Error::PackageDirectory { package });
+        return Err(Error::Package { package });
     }
     Ok(Path::new(package))
 }

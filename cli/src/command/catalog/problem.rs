@@ -9,9 +9,28 @@ use unlade_catalog_directory::Reading;
 use unlade_text as text;
 
 use crate::{
-    error::{self, Error},
+    error,
     screen::{Palette, Screen},
+    summary::count,
 };
+
+/// Why a catalog is not accepted. Its problems are already reported.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The catalog is invalid.
+    #[error("the catalog {name} is invalid: {}", describe_counts(*errors, *warnings))]
+    Invalid { name: String, errors: usize, warnings: usize, is_limit: bool },
+    /// `--strict` refuses the warnings.
+    #[error("the catalog has {}, and --strict was given", count(*.0, "warning"))]
+    Warnings(usize),
+}
+
+fn describe_counts(errors: usize, warnings: usize) -> String {
+    match warnings {
+        0 => count(errors, "error"),
+        _ => format!("{} and {}", count(errors, "error"), count(warnings, "warning")),
+    }
+}
 
 /// Writes the problems of a catalog to standard error.
 pub(super) fn note_problems(problems: &[Problem], screen: &Screen) {
@@ -59,8 +78,8 @@ pub(super) fn accept_result(
 
 /// Returns the error of a catalog with these problems that is invalid, or that `--strict` refuses.
 pub(super) fn judge(problems: &[Problem], name: &str, strict: bool) -> Result<(), Error> {
-    let count = |severity| problems.iter().filter(|it| it.severity == severity).count();
-    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let number = |severity| problems.iter().filter(|it| it.severity == severity).count();
+    let (errors, warnings) = (number(Severity::Error), number(Severity::Warning));
     let is_limit = problems
         .iter()
         .any(|problem| problem.rule == Rule::Limit && problem.severity == Severity::Error);
@@ -68,7 +87,7 @@ pub(super) fn judge(problems: &[Problem], name: &str, strict: bool) -> Result<()
         (0, 0) => Ok(()),
         (0, _) if !strict => Ok(()),
         (0, warnings) => Err(Error::Warnings(warnings)),
-        _ => Err(Error::InvalidCatalog { name: name.to_owned(), errors, warnings, is_limit }),
+        _ => Err(Error::Invalid { name: name.to_owned(), errors, warnings, is_limit }),
     }
 }
 

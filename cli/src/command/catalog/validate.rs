@@ -6,7 +6,11 @@ use serde_json::{Value, json};
 use unlade_catalog::Problem;
 use unlade_catalog_directory::Reading;
 
-use super::{judge, problem::format_problems, read, sarif};
+use super::{
+    judge,
+    problem::{self, format_problems},
+    read, sarif,
+};
 use crate::{
     args::{Report, Validate},
     error::Error,
@@ -26,7 +30,7 @@ pub(super) fn run(args: Validate, screen: &Screen) -> Result<(), Error> {
         Report::Sarif => output::print_json(&sarif::format(&reading.problems)),
     }
     .map_err(Error::Output)?;
-    verdict
+    Ok(verdict?)
 }
 
 fn format_text(reading: &Reading, is_accepted: bool, screen: &Screen) -> String {
@@ -46,7 +50,7 @@ fn format_text(reading: &Reading, is_accepted: bool, screen: &Screen) -> String 
 }
 
 /// Returns the fields `passed` and `error` of `opm validate -o json`, and all problems.
-fn format_json(reading: &Reading, error: Option<&Error>) -> Value {
+fn format_json(reading: &Reading, error: Option<&problem::Error>) -> Value {
     let problem = |problem: &Problem| {
         let mut value = json!(problem);
         if let Some(fields) = value.as_object_mut() {

@@ -7,7 +7,7 @@ use unlade_name::ImageReference;
 use unlade_registry::{Explanation, Options, explain};
 use unlade_text as text;
 
-use crate::{args::CheckOutput, error::Error, output, remedy, screen::Screen};
+use crate::{args::CheckOutput, error::Error, output, remedy, screen::Screen, source};
 
 pub(super) fn run(
     image: &str,
@@ -15,7 +15,8 @@ pub(super) fn run(
     registry: &Options,
     screen: &Screen,
 ) -> Result<(), Error> {
-    let image = ImageReference::parse(image).map_err(unlade_oci::reference::Error::from)?;
+    let image =
+        ImageReference::parse(image).map_err(|error| source::Error::Notation(error.into()))?;
     let found = explain(&image, registry);
     let places = found.map_err(|source| Error::Registry { image: image.to_string(), source })?;
     let failed = places.iter().filter(|place| place.result.is_err()).count();

@@ -1,6 +1,6 @@
 //! Launches many images.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::pin::pin;
 
@@ -285,36 +285,18 @@ async fn interrupted(
     let all = progresses.all();
     let running: Vec<_> =
         all.iter().filter(|launch| matches!(launch.status, LaunchStatus::Running)).collect();
-    // Launches whose Job is known, and launches whose request to create a Job may be in flight.
-    let mut with_job: Vec<_> =
-        running.iter().filter(|launch| launch.progress.job().is_some()).collect();
-    let mut open: Vec<_> = running.iter().filter(|launch| is_open(launch)).collect();
-    if settings.is_cancelled_on_interrupt {
-        let names = running.iter().filter_map(|launch| launch.progress.config_map());
-        let mut cancelled: FuturesUnordered<_> =
-            names
-                .map(|name| async move {
-                    (name, settings.launcher.cancel(&settings.namespace, name).await)
-                })
-                .collect();
-        loop {
-            let next = tokio::select! {
-                next = cancelled.next() => next,
-                () = stop.asked() => None,
-            };
-            let Some((name, result)) = next else { break };
-            match result {
-                // Only what the API server has confirmed counts as cancelled.
-                Ok(jobs) => {
-                    let is_other =
-                        |launch: &LaunchProgress| launch.progress.config_map() != Some(name);
-                    with_job.retain(|launch| is_other(launch));
-                    open.retain(|launch| jobs.is_empty() || is_other(launch));
-                }
-                Err(failure) => _ = error::report(&failure.into(), settings.screen),
-            }
-        }
-    }
+    let cancelled = if settings.is_cancelled_on_interrupt {
+        cancel(settings, &running, stop).await
+    } else {
+        HashMap::new()
+    };
+    let had_job = |launch: &LaunchProgress| cancelled.get(launch.progress.config_map()?).copied();
+    let with_job = running.iter().filter(|launch| had_job(launch).is_none());
+    // The launches of a pack share a Job.
+    let jobs: BTreeSet<_> = with_job.filter_map(|launch| launch.progress.job()).collect();
+    // A request that creates a Job can still arrive after the cancellation found none.
+    let n_open =
+        running.iter().filter(|launch| is_open(launch) && had_job(launch) != Some(true)).count();
     let Finished { n_removals, n_not_deleted, .. } = *finished;
     let namespace = &settings.namespace;
     let rows: Vec<_> = finished
@@ -324,18 +306,15 @@ async fn interrupted(
         .map(|(finished, launch)| finished.clone().unwrap_or_else(|| row(launch)))
         .collect();
     let n_done = rows.iter().filter(|row| row.package.is_some()).count();
-    // The launches of a pack share a Job.
-    let jobs: BTreeSet<_> = with_job.iter().filter_map(|launch| launch.progress.job()).collect();
-    let n_jobs = jobs.len();
     let mut message = format!(
         "interrupted: {n_done} of {} images are unpacked, {} Jobs are still running in the \
          namespace {namespace}",
         all.len(),
-        n_jobs
+        jobs.len()
     );
-    if !open.is_empty() {
+    if n_open > 0 {
         // Some of them may share a Job.
-        _ = write!(message, ", up to {} more may have been created", open.len());
+        _ = write!(message, ", up to {n_open} more may have been created");
     }
     if n_removals > 0 {
         _ = write!(message, ", {n_removals} ConfigMaps may not have been deleted");
@@ -351,6 +330,36 @@ async fn interrupted(
     let mut failure = Failure::new(Reason::Cancelled, message);
     failure.hint = Some(CONTINUE_HINT.to_owned());
     Err(failure.into())
+}
+
+/// Cancels launches until all are cancelled, or until the user interrupts again. Returns the names
+/// of the ConfigMaps whose cancellation the API server has confirmed, and whether each had a Job.
+async fn cancel<'a>(
+    settings: &Settings<'_>,
+    running: &[&'a LaunchProgress],
+    stop: &mut Stop,
+) -> HashMap<&'a str, bool> {
+    let names = running.iter().filter_map(|launch| launch.progress.config_map());
+    let mut results: FuturesUnordered<_> = names
+        .map(
+            |name| async move { (name, settings.launcher.cancel(&settings.namespace, name).await) },
+        )
+        .collect();
+    let mut cancelled = HashMap::new();
+    loop {
+        let next = tokio::select! {
+            next = results.next() => next,
+            () = stop.asked() => None,
+        };
+        match next {
+            Some((name, Ok(jobs))) => {
+                // Two launches can have the same ConfigMap.
+                *cancelled.entry(name).or_insert(false) |= !jobs.is_empty();
+            }
+            Some((_, Err(failure))) => _ = error::report(&failure.into(), settings.screen),
+            None => return cancelled,
+        }
+    }
 }
 
 /// Checks whether the request that creates a Job may be in flight.

@@ -14,7 +14,7 @@ use crate::{
     bundle::{Bundle, CSV},
     finished::Finished,
     run::{command, unlade},
-    server::{Answer, Server},
+    server::{Response, Server},
 };
 
 /// Starts a registry that stores images in memory.
@@ -26,18 +26,18 @@ fn registry() -> Server {
         let key = if name.starts_with("sha256:") { name } else { ask.path.clone() };
         let mut stored = stored.lock().unwrap();
         match ask.method.as_str() {
-            "POST" => Answer::new(202).with("Location", "/upload?state=x"),
+            "POST" => Response::new(202).with("Location", "/upload?state=x"),
             "PUT" => {
                 let media_type = ask.header("content-type").unwrap_or_default().to_owned();
                 stored.insert(key, (media_type, ask.body.clone()));
-                Answer::new(201)
+                Response::new(201)
             }
-            _ if ask.path == "/v2/" => Answer::new(200),
+            _ if ask.path == "/v2/" => Response::new(200),
             _ => match stored.get(&key) {
                 Some((media_type, body)) => {
-                    Answer::body(body.as_slice()).with("Content-Type", media_type)
+                    Response::body(body.as_slice()).with("Content-Type", media_type)
                 }
-                None => Answer::new(404),
+                None => Response::new(404),
             },
         }
     })

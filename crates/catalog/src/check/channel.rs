@@ -71,23 +71,25 @@ pub(crate) fn check(
     if problems.as_slice().iter().skip(n_before).any(is_ambiguous) {
         return;
     }
-    if let Err(error) = graph::check(entries) {
-        let (rule, name) = match &error {
-            graph::Error::NoHead => (Rule::NoHead, None),
-            graph::Error::SeveralHeads(names) => (Rule::SeveralHeads, names.first()),
-            graph::Error::Cycle(names) => (Rule::Cycle, names.first()),
-            graph::Error::Stranded(names) => (Rule::Stranded, names.first()),
-        };
-        let index = entries.iter().position(|entry| Some(&entry.name) == name);
-        let place = match index {
-            Some(index) => place.item("entries", index),
-            None => place.field("entries"),
-        };
-        let found = problem(
-            rule,
-            place,
-            format!("the graph of the channel {shown_name} is invalid: {error}"),
-        );
-        problems.push(found.bundle(name.map_or("", String::as_str)));
-    }
+    problems.extend(graph_problem(channel));
+}
+
+/// Returns the problem of the graph of a channel whose entries have unique names.
+fn graph_problem(channel: &Channel) -> Option<Problem> {
+    let Channel { package, name, entries, place } = channel;
+    let error = graph::check(entries).err()?;
+    let (rule, names): (_, &[String]) = match &error {
+        graph::Error::NoHead => (Rule::NoHead, &[]),
+        graph::Error::SeveralHeads(names) => (Rule::SeveralHeads, names),
+        graph::Error::Cycle(names) => (Rule::Cycle, names),
+        graph::Error::Stranded(names) => (Rule::Stranded, names),
+    };
+    let bundle = names.first().map_or("", String::as_str);
+    let place = match entries.iter().position(|entry| names.first() == Some(&entry.name)) {
+        Some(index) => place.item("entries", index),
+        None => place.field("entries"),
+    };
+    let message =
+        format!("the graph of the channel {} is invalid: {error}", excerpt::shorten(name));
+    Some(Problem::new(rule, place, message).package(package).channel(name).bundle(bundle))
 }

@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::{
-    graph::{Fault, find_fault},
-    record::Entry,
-};
+use crate::{graph, record::Entry};
 
 /// The maximum number of entries that are added one by one. If more are needed, all are kept.
 const MAX_ADDED: usize = 1_000;
@@ -28,17 +25,19 @@ pub(super) fn complete<'e>(
     {
         *budget = rest;
         let part = entries.iter().filter(|entry| kept.contains(entry.name.as_str()));
-        let Some(fault) = find_fault(part.clone()) else { return added };
-        let loose = match fault {
-            Fault::SeveralHeads(names) | Fault::Stranded(names) | Fault::Cycle(names) => names,
-            Fault::NoHead => part.map(|entry| entry.name.as_str()).collect(),
+        let Err(error) = graph::check(part.clone()) else { return added };
+        let loose = match error {
+            graph::Error::SeveralHeads(names)
+            | graph::Error::Stranded(names)
+            | graph::Error::Cycle(names) => names,
+            graph::Error::NoHead => part.map(|entry| entry.name.clone()).collect(),
         };
         // Most channels are valid, and need no index.
         let sources = sources.get_or_insert_with(|| Sources::new(entries, &rank));
         // Connect the lowest versions first, so that few higher versions are added.
-        let connected = loose
-            .into_iter()
-            .filter_map(|name| Some((sources.ranks.get(name)?, sources.find(name, kept)?)));
+        let connected = loose.iter().filter_map(|name| {
+            Some((sources.ranks.get(name.as_str())?, sources.find(name, kept)?))
+        });
         let Some((_, entry)) = connected.min() else { break };
         kept.insert(entry);
         added.push(entry);

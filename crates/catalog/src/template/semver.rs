@@ -54,8 +54,6 @@ pub(super) fn render(
 ) -> Result<Vec<String>, Error> {
     check(root, &shape::SEMVER, true)?;
     let (streams, preferred) = streams(root)?;
-    let mut bundles: BTreeMap<String, Bundle> = BTreeMap::new();
-    let mut package_name = None;
     let mut images: [Vec<String>; 3] = Default::default();
     for (archetype, images) in ARCHETYPES.iter().zip(&mut images) {
         let list = field(root, archetype);
@@ -63,22 +61,7 @@ pub(super) fn render(
             list.into_iter().flat_map(|it| items(it, "bundles")).map(|it| text(it, "image")),
         );
     }
-    for image in images.iter().flatten() {
-        if bundles.contains_key(image) {
-            continue;
-        }
-        let rendered = render(image)?;
-        let meta = parse(image, &rendered.json, limits)?;
-        let (package, version, _) = package(&meta)?;
-        let other = package_name.get_or_insert_with(|| package.clone());
-        if *other != package {
-            return Err(Error::Packages { name: meta.name, package, other: other.clone() });
-        }
-        let bundle =
-            Bundle { name: meta.name, version, json: rendered.json, summary: rendered.summary };
-        bundles.insert(image.clone(), bundle);
-    }
-    let package = package_name.ok_or(Error::NoBundles)?;
+    let (package, bundles) = read_bundles(images.iter().flatten(), limits, render)?;
     let mut edges = Vec::new();
     let mut channels: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
     let mut default =
@@ -111,6 +94,32 @@ pub(super) fn render(
     }));
     metas.extend(bundles.into_values().map(|bundle| bundle.json));
     Ok(metas)
+}
+
+/// Renders each image once. Returns the package of all bundles, and the bundles by their images.
+fn read_bundles<'i>(
+    images: impl Iterator<Item = &'i String>,
+    limits: &Limits,
+    render: Bundles<'_>,
+) -> Result<(String, BTreeMap<String, Bundle>), Error> {
+    let mut bundles = BTreeMap::new();
+    let mut package_name = None;
+    for image in images {
+        if bundles.contains_key(image) {
+            continue;
+        }
+        let rendered = render(image)?;
+        let meta = parse(image, &rendered.json, limits)?;
+        let (package, version, _) = package(&meta)?;
+        let other = package_name.get_or_insert_with(|| package.clone());
+        if *other != package {
+            return Err(Error::Packages { name: meta.name, package, other: other.clone() });
+        }
+        let bundle =
+            Bundle { name: meta.name, version, json: rendered.json, summary: rendered.summary };
+        bundles.insert(image.clone(), bundle);
+    }
+    Ok((package_name.ok_or(Error::NoBundles)?, bundles))
 }
 
 /// Returns which channels are generated, and which of them is preferred as the default.

@@ -4,13 +4,13 @@ use super::*;
 use crate::Failure;
 use crate::Reason;
 
-fn refused(reason: Reason) -> Answer<()> {
+fn refused(reason: Reason) -> DryRunResult<()> {
     Err(Refusal::Rejected(Failure::new(reason, "no")))
 }
 
 #[test]
 fn rejected_objects_are_reported() {
-    let outcome = |answer| judge(CONFIG_MAP, answer, Outcome::Failed).outcome;
+    let outcome = |response| judge(CONFIG_MAP, response, Outcome::Failed).outcome;
     assert_eq!(outcome(Ok(())), Outcome::Ok);
     assert_eq!(outcome(refused(Reason::Quota)), Outcome::Failed);
     let failure = || Failure::new(Reason::Forbidden, "no");

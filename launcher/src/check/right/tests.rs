@@ -4,8 +4,8 @@ use crate::Reason;
 fn judged(resource: &str, denied: &[&str]) -> Check {
     let right = ALWAYS.iter().chain(&ACCOUNT).find(|right| right.resource == resource).unwrap();
     let verbs = right.needed.iter().chain(right.wanted);
-    let answers: Vec<_> = verbs.map(|verb| (*verb, !denied.contains(verb))).collect();
-    judge(right, &answers)
+    let responses: Vec<_> = verbs.map(|verb| (*verb, !denied.contains(verb))).collect();
+    judge(right, &responses)
 }
 
 /// Fails if a text names a flag: the library does not know which program shows it.

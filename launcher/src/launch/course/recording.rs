@@ -16,7 +16,7 @@ use crate::launch::judge::{
 use crate::launch::reuse::verified_image;
 use crate::launch::watch::Seen;
 use crate::object::Plan;
-use crate::record::Record;
+use crate::record::FailureRecord;
 use crate::seal::Seal;
 use crate::strategy::without_applied_remedy;
 use crate::{Failure, Reason};
@@ -197,11 +197,12 @@ impl<'a> Recording<'a> {
         }
         // The first launcher to record a failure saw the cause, and later ones may see only its
         // effects.
-        let recorded = self.attempt.and_then(|attempt| Record::read(Some(found), &attempt.uid));
+        let recorded =
+            self.attempt.and_then(|attempt| FailureRecord::read(Some(found), &attempt.uid));
         if let Some(recorded) = recorded.filter(|_| !self.is_withdrawn) {
             return NextRequest::Done(Err(recorded.failure));
         }
-        let record = Record {
+        let record = FailureRecord {
             attempt: self.attempt.map(|attempt| attempt.uid.clone()),
             job: self.attempt.map(|attempt| attempt.job.clone()),
             failure: self.failure.clone(),

@@ -294,7 +294,7 @@ fn interference_is_reported_with_its_object_and_its_cause() {
 
 #[test]
 fn a_record_of_another_launcher_counts_without_other_evidence() {
-    let record = Record {
+    let record = FailureRecord {
         attempt: Some(JOB.into()),
         job: Some("etcd-1".into()),
         failure: Failure::new(Reason::ImageNotFound, "the image does not exist"),
@@ -307,7 +307,7 @@ fn a_record_of_another_launcher_counts_without_other_evidence() {
 
     let mut attempt = attempt(Strategy::Inject);
     attempt.uid = "33333333-3333-3333-3333-333333333333".into();
-    assert_eq!(Record::read(Some(&config_map), &attempt.uid), None, "an older attempt's");
+    assert_eq!(FailureRecord::read(Some(&config_map), &attempt.uid), None, "an older attempt's");
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn answers_are_lost() -> impl FnMut(&Arrival<'_>) -> Option<Disturbance> {
             && !arrival.path.contains("dryRun")
             && paths.insert(arrival.path.to_owned());
         is_lost.then(|| {
-            Disturbance::AnswerAfterDoing(Canned::status(504, "Timeout", "request timed out"))
+            Disturbance::RespondAfterDoing(Canned::status(504, "Timeout", "request timed out"))
         })
     }
 }

@@ -78,7 +78,7 @@ async fn a_watch_that_comes_back_is_reported_as_such() {
     let server = Server::new(|_, _| {}).disturbed(move |request| {
         let is_refused = request.path.contains("/pods?") && n_refused < 3;
         n_refused += usize::from(is_refused);
-        is_refused.then(|| Disturbance::answer(503, "ServiceUnavailable", "away"))
+        is_refused.then(|| Disturbance::status(503, "ServiceUnavailable", "away"))
     });
     let filling = server.clone();
     let later = async {

@@ -310,7 +310,7 @@ async fn a_seal_that_cannot_be_recorded_delays_a_pack_by_seconds_only() {
         let is_role = request.method == Method::POST && request.path.contains("/roles");
         n_roles += usize::from(is_role);
         (is_role && n_roles > 1)
-            .then(|| Disturbance::answer(503, "ServiceUnavailable", "not ready"))
+            .then(|| Disturbance::status(503, "ServiceUnavailable", "not ready"))
     });
     let start = tokio::time::Instant::now();
     let jobs = jobs(&launch_packs(&server, &requests(3), 8).await);

@@ -11,7 +11,7 @@ use unlade_unpacker::fuzz;
 use crate::image::parts;
 
 /// The maximum size of a response that the unpacker reads, in bytes.
-const ANSWER: usize = 8 << 20;
+const RESPONSE: usize = 8 << 20;
 
 /// The maximum size of a failure as JSON, in bytes.
 const FAILURE: usize = 4 << 10;
@@ -41,7 +41,7 @@ pub(super) fn api_response(input: &[u8]) {
 }
 
 /// A line `STATUS [RETRY-AFTER]`, and the body.
-fn response(part: &[u8]) -> fuzz::Answer<'_> {
+fn response(part: &[u8]) -> fuzz::Reply<'_> {
     let end = part.iter().position(|byte| *byte == b'\n').unwrap_or(part.len());
     let (line, body) = part.split_at(end);
     let body = body.get(1..).unwrap_or_default();
@@ -49,7 +49,7 @@ fn response(part: &[u8]) -> fuzz::Answer<'_> {
     let mut words = line.split(' ');
     let status = words.next().and_then(|word| word.parse().ok()).unwrap_or(200);
     let seconds = words.next().and_then(|word| word.parse().ok());
-    (status, seconds, body.get(..ANSWER).unwrap_or(body))
+    (status, seconds, body.get(..RESPONSE).unwrap_or(body))
 }
 
 pub(super) fn kubeconfig(input: &[u8]) {

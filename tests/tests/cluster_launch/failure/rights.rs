@@ -119,8 +119,8 @@ fn wait_until_written_over(namespace: &unlade_tests::cluster::Namespace<'_>) {
     let patch = r#"--patch={"metadata":{"labels":{"a":"b"}}}"#;
     let patch = ["patch", "configmap", "probe", patch, "--output=json"];
     let is_changed = || {
-        let answer = namespace.kubectl(patch.into_iter().chain(["--dry-run=server"])).unwrap();
-        answer.contains("another") || answer.contains("altered.yaml")
+        let response = namespace.kubectl(patch.into_iter().chain(["--dry-run=server"])).unwrap();
+        response.contains("another") || response.contains("altered.yaml")
     };
     while !is_changed() {
         assert!(std::time::Instant::now() < end, "nothing is changed");

@@ -138,7 +138,7 @@ pub(crate) async fn changed<'s>(
     });
     let probe: Pod = serde_json::from_value(probe).unwrap();
     let is_changed =
-        |answer: kube::Result<Pod>| answer.unwrap().spec.as_ref().is_some_and(is_changed);
+        |response: kube::Result<Pod>| response.unwrap().spec.as_ref().is_some_and(is_changed);
     stage.wait_until_answered(namespace.name(), &probe, is_changed).await;
     namespace
 }

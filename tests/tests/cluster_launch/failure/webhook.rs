@@ -35,7 +35,7 @@ impl DenyingWebhook {
             for client in listener.incoming().flatten() {
                 let config = Arc::clone(&config);
                 // A client may close the connection at any time.
-                thread::spawn(move || answer(client, config, words));
+                thread::spawn(move || respond(client, config, words));
             }
         });
         Self { url, certificate }
@@ -67,7 +67,7 @@ fn certificate(directory: &Path) -> (Vec<u8>, Arc<ServerConfig>) {
     (std::fs::read(certificate).unwrap(), Arc::new(config))
 }
 
-fn answer(client: TcpStream, config: Arc<ServerConfig>, words: &str) -> std::io::Result<()> {
+fn respond(client: TcpStream, config: Arc<ServerConfig>, words: &str) -> std::io::Result<()> {
     let server = ServerConnection::new(config).map_err(std::io::Error::other)?;
     let mut reader = BufReader::new(StreamOwned::new(server, client).take(LONGEST));
     let mut length = 0;

@@ -101,7 +101,7 @@ impl Stage<'_> {
             + DeserializeOwned
             + Serialize,
     {
-        self.wait_until_answered(namespace, object, |answer| answer.is_err()).await;
+        self.wait_until_answered(namespace, object, |response| response.is_err()).await;
     }
 
     /// Waits until the response to the dry run of an object meets the condition.

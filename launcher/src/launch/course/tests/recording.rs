@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use unlade_config_map::{mark, protocol::record::FAILURE};
 
 use super::*;
-use crate::Record;
+use crate::FailureRecord;
 use crate::call::Reply;
 use crate::launch::course::recording::{NextRequest, Returned};
 
@@ -58,8 +58,11 @@ fn the_config_map_decides_what_is_recorded() {
         config_map.annotations_mut().insert(key.to_owned(), value);
         found(config_map)
     };
-    let record =
-        Record { attempt: Some(JOB.into()), job: None, failure: failure(Reason::ImageNotFound) };
+    let record = FailureRecord {
+        attempt: Some(JOB.into()),
+        job: None,
+        failure: failure(Reason::ImageNotFound),
+    };
     let record = serde_json::to_string(&record).unwrap();
     let mut altered = filled(JOB);
     altered.data.as_mut().unwrap().clear();

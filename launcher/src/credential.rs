@@ -1,4 +1,4 @@
-//! [`Login`]: the credentials that a launch gives to the nodes.
+//! [`Credentials`]: the credentials that a launch gives to the nodes.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use secrecy::{ExposeSecret as _, SecretString};
 /// owns the Secret, so that the Secret is deleted with the Job if the launch is terminated. `Debug`
 /// does not show the credentials.
 #[derive(Clone)]
-pub struct Login(SecretString);
+pub struct Credentials(SecretString);
 
-impl Login {
+impl Credentials {
     /// Creates credentials from the JSON of Docker's `config.json`. Anyone who can read Secrets in
     /// the namespace can read the JSON, so it should have only the entry that the images need.
     pub fn new(docker_config: impl Into<SecretString>) -> Self {
@@ -24,14 +24,14 @@ impl Login {
     }
 }
 
-impl PartialEq for Login {
+impl PartialEq for Credentials {
     fn eq(&self, other: &Self) -> bool {
         self.docker_config() == other.docker_config()
     }
 }
 
-impl fmt::Debug for Login {
+impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Login")
+        f.write_str("Credentials")
     }
 }

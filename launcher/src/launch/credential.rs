@@ -29,7 +29,7 @@ pub(super) struct Lent {
 impl Launch<'_> {
     /// Creates a Job. If the request has credentials, creates their Secret before, so that it
     /// exists when a node pulls the images.
-    pub(super) async fn create_job_with_login(
+    pub(super) async fn create_job_with_credentials(
         &self,
         mut job: Job,
         facts: &Facts,
@@ -49,7 +49,7 @@ impl Launch<'_> {
                 return Err(super::name_taken("Secret", &name));
             }
             Err(failure) => {
-                self.withdraw_login().await;
+                self.withdraw_credentials().await;
                 return Err(failure);
             }
         };
@@ -64,7 +64,7 @@ impl Launch<'_> {
                 warn!(%failure, secret = name, "the Secret stays until its owner is deleted");
             }
             // Nobody uses the Secret.
-            _ => self.withdraw_login().await,
+            _ => self.withdraw_credentials().await,
         }
         created
     }
@@ -79,22 +79,22 @@ impl Launch<'_> {
         let doing = format!("make the Job the owner of the Secret {name}");
         let params = PatchParams::default();
         let retrier = Retrier::new(&self.report, TIMEOUT);
-        let answer = retrier.send(&doing, || api.patch_metadata(name, &params, &patch)).await;
-        if let Err(failure) = answer.and_then(|answer| answer.expect_value(&doing)) {
+        let response = retrier.send(&doing, || api.patch_metadata(name, &params, &patch)).await;
+        if let Err(failure) = response.and_then(|response| response.expect_value(&doing)) {
             warn!(%failure, secret = name, "the Secret is not deleted with the Job");
         }
     }
 
     /// Deletes the Secret, because no pod of the attempt pulls an image any longer.
-    pub(super) async fn withdraw_login(&self) {
+    pub(super) async fn withdraw_credentials(&self) {
         let Some(Lent { name, uid }) = self.set_lent(None) else { return };
         let preconditions = Preconditions { uid, resource_version: None };
         let params = DeleteParams::default().preconditions(preconditions);
         let api = self.api::<Secret>();
         let doing = format!("delete the Secret {name}");
         let retrier = Retrier::new(&self.report, TIMEOUT);
-        let answer = retrier.send(&doing, || api.delete(&name, &params)).await;
-        if let Err(failure) = answer {
+        let response = retrier.send(&doing, || api.delete(&name, &params)).await;
+        if let Err(failure) = response {
             let reason: Reason = failure.reason;
             warn!(%failure, ?reason, secret = name, "the Secret stays until its owner is deleted");
         }

@@ -1,4 +1,4 @@
-//! Compares the answers to all calls with recorded ones.
+//! Compares the responses to all calls with recorded ones.
 
 use std::time::Duration;
 
@@ -42,13 +42,13 @@ impl Client {
     {
         let path: PathAndQuery = format!("/api.{method}").parse().unwrap();
         let codec = ProstCodec::<I, O>::default();
-        let answer = async {
+        let response = async {
             self.0.ready().await.unwrap();
             // A unary method sends a stream of one message.
             let stream = self.0.server_streaming(request, path, codec).await?.into_inner();
             stream.try_collect().await
         };
-        timeout(WAIT, answer).await.unwrap()
+        timeout(WAIT, response).await.unwrap()
     }
 }
 
@@ -170,8 +170,8 @@ fn structure(fields: &prost_types::Struct) -> Value {
     fields.fields.iter().map(|(name, it)| (name.clone(), value(it))).collect::<Map<_, _>>().into()
 }
 
-/// Splits a key of an answer into three names, of which the second one may contain a slash if it is
-/// that of a channel.
+/// Splits a key of a response into three names, of which the second one may contain a slash if it
+/// is that of a channel.
 fn names(key: &str, golden: &Value) -> [String; 3] {
     let (first, rest) = key.split_once('/').unwrap_or((key, ""));
     let channels = golden["GetPackage"][first]["channels"].as_array();
@@ -196,8 +196,8 @@ fn is_replacement(golden: &Value, channel: &str, name: &str, replaced: &str) -> 
     })
 }
 
-/// Returns the answer to the call of `method` with the arguments in `key`.
-async fn answer(
+/// Returns the response to the call of `method` with the arguments in `key`.
+async fn respond(
     client: &mut Client,
     method: &str,
     key: &str,
@@ -301,7 +301,7 @@ async fn answer(
     }
 }
 
-/// Compares all answers of the server at `address`. Returns the calls with another answer.
+/// Compares all responses of the server at `address`. Returns the calls with another response.
 pub(crate) async fn compare(address: String, golden: &Value) -> Vec<String> {
     let channel = Channel::from_shared(address).unwrap().connect().await.unwrap();
     let mut client = Client(Grpc::new(channel).max_decoding_message_size(64 << 20));
@@ -319,7 +319,7 @@ pub(crate) async fn compare(address: String, golden: &Value) -> Vec<String> {
                     .call::<_, PackageName>("Registry/ListPackages", ListPackageRequest {})
                     .await
                     .unwrap();
-                // opm returns them in a random order, and the recorded answers are sorted.
+                // opm returns them in a random order, and the recorded responses are sorted.
                 let mut found: Vec<_> = found.into_iter().map(|package| package.name).collect();
                 found.sort_unstable();
                 let found = Value::from(found);
@@ -343,7 +343,7 @@ pub(crate) async fn compare(address: String, golden: &Value) -> Vec<String> {
                         Value::Array(entries) => &sorted(entries.clone()),
                         expected => expected,
                     };
-                    let found = answer(&mut client, method, key, expected, golden).await;
+                    let found = respond(&mut client, method, key, expected, golden).await;
                     differ(format!("{method} {key}"), expected, &found);
                 }
             }

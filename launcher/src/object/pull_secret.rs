@@ -9,12 +9,12 @@ use super::{Facts, Plan};
 /// The type of the Secret, and the key of its value.
 const TYPE: (&str, &str) = ("kubernetes.io/dockerconfigjson", ".dockerconfigjson");
 /// The value in a dry run, which is printed.
-const NO_LOGIN: &str = r#"{"auths":{}}"#;
+const NO_CREDENTIALS: &str = r#"{"auths":{}}"#;
 
 /// Returns the Secret for the Job `job`. Without the id of a launch, it contains no credentials.
-pub(super) fn secret(plan: &Plan<'_>, job: &str, id: Option<&str>, facts: &Facts) -> Secret {
-    let login = plan.request.login.as_ref().filter(|_| id.is_some());
-    let value = login.map_or(NO_LOGIN, |login| login.docker_config());
+pub(super) fn build(plan: &Plan<'_>, job: &str, id: Option<&str>, facts: &Facts) -> Secret {
+    let credentials = plan.request.credentials.as_ref().filter(|_| id.is_some());
+    let value = credentials.map_or(NO_CREDENTIALS, |credentials| credentials.docker_config());
     // Two launches can try to create the same Job, and each has a Secret of its own.
     let name = id.map_or_else(|| format!("{job}-login"), |id| format!("{job}-login-{id}"));
     Secret {

@@ -5,17 +5,17 @@ use std::sync::{Arc, Mutex};
 use unlade_api_server::{Canned, Disturbance, State};
 
 use super::*;
-use crate::{Login, plan_objects};
+use crate::{Credentials, plan_objects};
 
 const CONFIG: &str = r#"{"auths":{"registry.example/bundles/etcd":{"auth":"YTpi"}}}"#;
 
 fn request() -> Request {
-    Request::new(IMAGE, "default").with_login(Login::new(CONFIG))
+    Request::new(IMAGE, "default").with_credentials(Credentials::new(CONFIG))
 }
 
 /// Launches with credentials. `run` is called when the Job has been created. Returns the result,
 /// and the Secrets at that time.
-async fn with_login(
+async fn launch_with_credentials(
     run: impl Fn(&mut State, &Value) + Send + 'static,
 ) -> (Server, Result<Launched, Failure>, Vec<Value>) {
     let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
@@ -33,7 +33,7 @@ async fn with_login(
 
 #[tokio::test(start_paused = true)]
 async fn the_secret_exists_before_the_job_and_is_deleted_after_the_launch() {
-    let (server, launched, seen) = with_login(State::fill).await;
+    let (server, launched, seen) = launch_with_credentials(State::fill).await;
     launched.unwrap();
     let encoded = serde_json::to_value(k8s_openapi::ByteString(CONFIG.into())).unwrap();
     assert_eq!(seen[0]["data"], json!({".dockerconfigjson": encoded}));
@@ -44,7 +44,7 @@ async fn the_secret_exists_before_the_job_and_is_deleted_after_the_launch() {
 
 #[tokio::test(start_paused = true)]
 async fn each_attempt_has_a_secret_of_its_own_and_none_is_left_after_a_failure() {
-    let (server, launched, seen) = with_login(|server, job| {
+    let (server, launched, seen) = launch_with_credentials(|server, job| {
         let state =
             json!({"waiting": {"reason": "CreateContainerError", "message": WITHOUT_VOLUMES}});
         let state = if is_injected(job) { json!({"terminated": {"exitCode": 65}}) } else { state };
@@ -104,8 +104,8 @@ async fn a_secret_whose_creation_was_not_confirmed_does_not_stay() {
         }
         let lost = Canned::status(504, "Timeout", "request timed out");
         match *method {
-            http::Method::POST => Some(Disturbance::AnswerAfterDoing(lost)),
-            http::Method::GET => Some(Disturbance::answer(403, "Forbidden", "no")),
+            http::Method::POST => Some(Disturbance::RespondAfterDoing(lost)),
+            http::Method::GET => Some(Disturbance::status(403, "Forbidden", "no")),
             _ => None,
         }
     });
@@ -126,7 +126,7 @@ fn credentials_are_never_shown() {
 #[tokio::test(start_paused = true)]
 async fn the_secret_is_deleted_if_the_job_is_refused_until_the_deadline() {
     let refused = Canned::status(403, "Forbidden", "exceeded quota: small");
-    let (server, n_deleted) = launch_answered(Disturbance::Answer(refused)).await;
+    let (server, n_deleted) = launch_answered(Disturbance::Respond(refused)).await;
     assert_eq!((server.count("secrets"), server.count("jobs")), (0, 0));
     assert_eq!(n_deleted, 1);
 }
@@ -135,7 +135,7 @@ async fn the_secret_is_deleted_if_the_job_is_refused_until_the_deadline() {
 async fn the_secret_stays_if_the_job_may_exist() {
     // The Job is created, but every response is lost.
     let lost = Canned::status(504, "Timeout", "request timed out");
-    let (server, n_deleted) = launch_answered(Disturbance::AnswerAfterDoing(lost)).await;
+    let (server, n_deleted) = launch_answered(Disturbance::RespondAfterDoing(lost)).await;
     assert_eq!((server.count("secrets"), server.count("jobs")), (1, 1));
     assert_eq!(n_deleted, 0);
 }

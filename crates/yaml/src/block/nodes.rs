@@ -1,0 +1,155 @@
+//! [`Nodes`]: the values of a document, which are stored or only counted.
+
+use super::flow::Flow;
+use super::scalar::Name;
+use crate::json::{Builder, Field, Key, NodeId};
+use crate::resolve::{self, Value};
+use crate::{Reader, Scalars};
+
+/// What is stored of a key or a value, or `None` if it is omitted. What is omitted is checked and
+/// counted in the same way.
+pub(super) type Kept<T> = Option<T>;
+
+/// The values of a document, and the children of the collections that are not complete.
+pub(super) struct Nodes<'r> {
+    reader: &'r Reader,
+    scalars: Scalars,
+    builder: Builder,
+    items: Vec<NodeId>,
+    fields: Vec<Field>,
+}
+
+impl<'r> Nodes<'r> {
+    /// `size` is the size of the text to store, in bytes.
+    pub(super) fn new(reader: &'r Reader, scalars: Scalars, size: usize) -> Self {
+        let builder = Builder::new(size);
+        Self { reader, scalars, builder, items: Vec::new(), fields: Vec::new() }
+    }
+
+    pub(super) fn into_builder(self) -> Builder {
+        self.builder
+    }
+
+    /// Returns the index of the next item.
+    pub(super) fn n_items(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Returns the index of the next field.
+    pub(super) fn n_fields(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Returns `None` if the document needs too much memory. The library returns the error.
+    pub(super) fn check_memory(&self) -> Option<()> {
+        let held = self.builder.held()
+            + size_of_val(self.items.as_slice())
+            + size_of_val(self.fields.as_slice());
+        (held <= self.reader.limits().tree).then_some(())
+    }
+
+    /// Adds a scalar. Fails if JSON may not be able to express it.
+    pub(super) fn scalar(&mut self, scalar: Name<'_>, is_omitted: bool) -> Option<Kept<NodeId>> {
+        let (text, value) = match scalar {
+            Name::Plain(text) => (text, resolve::resolve_plain(text, self.scalars)),
+            Name::Quoted(text) => (text, Value::Text),
+        };
+        if matches!(value, Value::Float(value) if !value.is_finite()) {
+            return None;
+        }
+        if is_omitted {
+            self.builder.omit_value(if matches!(value, Value::Text) { text.len() } else { 0 });
+            return Some(None);
+        }
+        Some(Some(value.store(text, &mut self.builder)))
+    }
+
+    /// Adds the key of a field. Fails if its text is not certain.
+    pub(super) fn key(&mut self, name: Name<'_>, is_omitted: bool) -> Option<Kept<Key>> {
+        let text = key_text(name, self.scalars)?;
+        if is_omitted {
+            self.builder.omit_key(text.len());
+            return Some(None);
+        }
+        Some(Some(Key::Text(self.builder.text(text))))
+    }
+
+    /// Adds a null.
+    pub(super) fn null(&mut self, is_omitted: bool) -> Kept<NodeId> {
+        if is_omitted { self.omit() } else { Some(self.builder.null()) }
+    }
+
+    /// Adds a field to the innermost mapping.
+    pub(super) fn push_field(&mut self, key: Kept<Key>, value: Kept<NodeId>) {
+        match (key, value) {
+            (Some(key), Some(value)) => self.fields.push(Field { key, value }),
+            _ => self.builder.omit_field(),
+        }
+    }
+
+    /// Adds an item to the innermost sequence.
+    pub(super) fn push_item(&mut self, item: Kept<NodeId>) {
+        match item {
+            Some(item) => self.items.push(item),
+            None => self.builder.omit_item(),
+        }
+    }
+
+    /// Completes a sequence whose first item has this index.
+    pub(super) fn array(&mut self, from: usize, is_omitted: bool) -> Kept<NodeId> {
+        if is_omitted { self.omit() } else { Some(self.builder.array(&mut self.items, from)) }
+    }
+
+    /// Completes a mapping whose first field has this index.
+    pub(super) fn object(&mut self, from: usize, is_omitted: bool) -> Kept<NodeId> {
+        if is_omitted { self.omit() } else { Some(self.builder.object(&mut self.fields, from)) }
+    }
+
+    /// Adds a flow collection. Also returns the number of its scalars.
+    pub(super) fn flow(
+        &mut self,
+        flow: &Flow<'_>,
+        is_omitted: bool,
+    ) -> Option<(Kept<NodeId>, usize)> {
+        match flow {
+            Flow::Sequence(items) => {
+                let from = self.n_items();
+                for &item in items {
+                    let item = self.scalar(item, is_omitted)?;
+                    self.push_item(item);
+                }
+                Some((self.array(from, is_omitted), items.len()))
+            }
+            Flow::Mapping(fields) => {
+                let from = self.n_fields();
+                for &(name, value) in fields {
+                    let key = self.key(name, is_omitted)?;
+                    let value = self.scalar(value, is_omitted)?;
+                    self.push_field(key, value);
+                }
+                self.check_memory()?;
+                Some((self.object(from, is_omitted), 2 * fields.len()))
+            }
+        }
+    }
+
+    /// Omits a value without a text.
+    fn omit(&mut self) -> Kept<NodeId> {
+        self.builder.omit_value(0);
+        None
+    }
+}
+
+/// Returns the text of a key. Returns `None` if it is not certain.
+fn key_text(name: Name<'_>, scalars: Scalars) -> Option<&str> {
+    Some(match name {
+        Name::Quoted(text) => text,
+        Name::Plain("<<") => return None,
+        Name::Plain(text) => match resolve::resolve_plain(text, scalars) {
+            Value::Text => text,
+            Value::Bool(true) => "true",
+            Value::Bool(false) => "false",
+            _ => return None,
+        },
+    })
+}

@@ -1,0 +1,89 @@
+//! [`Seen`]: what the watches of an attempt have observed, as plain data that tests build.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use kube::ResourceExt;
+use kube::runtime::watcher::Event as Change;
+
+use super::event::Events;
+use crate::Failure;
+use crate::launch::image::Sighting;
+
+/// An object that is watched by its name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::launch) enum Presence<T> {
+    /// The object has not been listed yet.
+    #[default]
+    Unknown,
+    /// The object exists.
+    There(Box<T>),
+    /// The object does not exist.
+    Gone,
+}
+
+impl<T> Presence<T> {
+    /// Returns the object, if it exists.
+    pub(in crate::launch) fn object(&self) -> Option<&T> {
+        match self {
+            Self::There(object) => Some(object),
+            _ => None,
+        }
+    }
+}
+
+/// Everything that was observed of one attempt.
+#[derive(Debug, Default)]
+pub(in crate::launch) struct Seen {
+    pub(in crate::launch) config_map: Presence<ConfigMap>,
+    pub(in crate::launch) job: Presence<Job>,
+    /// The pods of the Job, by name.
+    pub(in crate::launch) pods: BTreeMap<String, Pod>,
+    /// The images of the pods, by uid. They include pods that no longer exist.
+    pub(in crate::launch) images: BTreeMap<String, Sighting>,
+    /// The namespace, which stays unknown if the caller may not read namespaces.
+    pub(in crate::launch) namespace: Presence<Namespace>,
+    /// The events of the Job and of its pods.
+    pub(in crate::launch) events: Events,
+    /// Why a watch is failing at present.
+    pub(in crate::launch) trouble: Option<Failure>,
+}
+
+impl Seen {
+    /// Adds the images of a version of a pod.
+    pub(in crate::launch) fn note(&mut self, pod: &Pod) {
+        let uid = pod.uid().unwrap_or_default();
+        self.images.entry(uid).or_default().note(pod);
+    }
+}
+
+// `kube::runtime::reflector` applies changes in the same way, but to a store behind a lock that only
+// a writer can fill. [`Seen`] is plain data that tests build, and a [`Presence`] distinguishes an
+// object that is gone from one that has not been listed yet.
+
+/// Applies a change to the only object of a watch.
+pub(super) fn apply_single<T>(change: Change<T>, now: &mut Presence<T>, listing: &mut Presence<T>) {
+    match change {
+        Change::Init => *listing = Presence::Gone,
+        Change::InitApply(object) => *listing = Presence::There(Box::new(object)),
+        Change::InitDone => *now = std::mem::take(listing),
+        Change::Apply(object) => *now = Presence::There(Box::new(object)),
+        Change::Delete(_) => *now = Presence::Gone,
+    }
+}
+
+/// Applies a change to one of the objects of a watch.
+pub(super) fn apply_keyed<T: ResourceExt>(
+    change: Change<T>,
+    now: &mut BTreeMap<String, T>,
+    listing: &mut BTreeMap<String, T>,
+) {
+    match change {
+        Change::Init => listing.clear(),
+        Change::InitApply(object) => drop(listing.insert(object.name_any(), object)),
+        Change::InitDone => *now = std::mem::take(listing),
+        Change::Apply(object) => drop(now.insert(object.name_any(), object)),
+        Change::Delete(object) => drop(now.remove(&object.name_any())),
+    }
+}
