@@ -18,9 +18,9 @@ const BUNDLES: usize = 200;
 /// The number of bundles that one call launches to measure its memory.
 const MANY: usize = 1_000;
 
-/// A way to unpack many bundles.
+/// A method to unpack many bundles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Method {
     /// OLM's Jobs, all at once.
     Olm,
     /// Ours, with image volumes.
@@ -35,15 +35,15 @@ pub(crate) enum Way {
 /// The number of Jobs at the same time that suits a node with two cores.
 const CONCURRENCY: usize = 20;
 
-const WAYS: [Way; 4] = [
-    Way::Olm,
-    Way::Ours { concurrency: CONCURRENCY, pack: 1 },
-    Way::Ours { concurrency: 5, pack: DEFAULT_PACK.get() },
+const METHODS: [Method; 4] = [
+    Method::Olm,
+    Method::Ours { concurrency: CONCURRENCY, pack: 1 },
+    Method::Ours { concurrency: 5, pack: DEFAULT_PACK.get() },
     PACKED,
 ];
 
-/// The way with the fewest Jobs.
-pub(crate) const PACKED: Way = Way::Ours { concurrency: 5, pack: MAX_PACK };
+/// The method with the fewest Jobs.
+pub(crate) const PACKED: Method = Method::Ours { concurrency: 5, pack: MAX_PACK };
 
 /// What a call took.
 #[derive(Debug, Clone, Default)]
@@ -52,12 +52,12 @@ pub(crate) struct Run {
     pub(crate) total: Duration,
     /// The peak memory of this process during the call, in MiB.
     pub(crate) peak: f64,
-    /// The names of the CSVs, by which the ways are compared.
+    /// The names of the CSVs, by which the methods are compared.
     pub(crate) csv_names: Vec<String>,
 }
 
-/// Measures all ways with images that the node has, and with images that are new to it, and then a
-/// call with very many bundles.
+/// Measures all methods with images that the node has, and with images that are new to it, and then
+/// one call with [`MANY`] bundles.
 pub(crate) async fn measure_all(stage: &Stage<'_>, n_rounds: usize, tables: &mut Tables) {
     let samples: Vec<_> = corpus::published().into_iter().map(|sample| sample.path).collect();
     let push = |name: &str, n| stage.push_many(&samples, name, n);
@@ -68,38 +68,38 @@ pub(crate) async fn measure_all(stage: &Stage<'_>, n_rounds: usize, tables: &mut
     let runs = measure(stage, n_rounds, |_| known.clone()).await;
     tables.add_batches(&label, &runs);
     // One round is enough: the limit of pulls per second decides.
-    let runs = measure(stage, 1, |way| push(&format!("new-{way}"), BUNDLES)).await;
+    let runs = measure(stage, 1, |method| push(&format!("new-{method}"), BUNDLES)).await;
     tables.add_batches(&format!("{label}, images new to the node"), &runs);
     let many = run(stage, PACKED, &push("many", MANY)).await;
     tables.add_batches(&format!("{MANY} bundles, images new to the node"), &[(PACKED, vec![many])]);
 }
 
-/// Measures all ways in turns, with the images that `images` gives for the number of a way.
+/// Measures all methods alternately. `images` returns the images for the index of a method.
 async fn measure(
     stage: &Stage<'_>,
     n_rounds: usize,
     images: impl Fn(usize) -> Vec<String>,
-) -> [(Way, Vec<Run>); WAYS.len()] {
-    let mut runs = WAYS.map(|way| (way, Vec::new()));
+) -> [(Method, Vec<Run>); METHODS.len()] {
+    let mut runs = METHODS.map(|method| (method, Vec::new()));
     for round in 0..n_rounds {
-        for turn in 0..WAYS.len() {
+        for turn in 0..METHODS.len() {
             // Another one comes first each time.
-            let at = (round + turn) % WAYS.len();
-            let (way, runs) = runs.get_mut(at).unwrap();
-            runs.push(run(stage, *way, &images(at)).await);
+            let at = (round + turn) % METHODS.len();
+            let (method, runs) = runs.get_mut(at).unwrap();
+            runs.push(run(stage, *method, &images(at)).await);
         }
     }
     runs
 }
 
 /// Unpacks and loads the bundles in these images, and deletes everything again.
-async fn run(stage: &Stage<'_>, way: Way, images: &[String]) -> Run {
-    // The peak of the process is that of this run only.
+async fn run(stage: &Stage<'_>, method: Method, images: &[String]) -> Run {
+    // Resets the peak, so that it is that of this run only.
     fs::write("/proc/self/clear_refs", "5").unwrap();
     let start = Instant::now();
-    let csv_names = match way {
-        Way::Olm => olm::run_all(stage, &stage.tools.olm, images).await,
-        Way::Ours { concurrency, pack } => {
+    let csv_names = match method {
+        Method::Olm => olm::run_all(stage, &stage.tools.olm, images).await,
+        Method::Ours { concurrency, pack } => {
             let options = Options::new(&stage.tools.unpacker).with_strategy(Strategy::ImageVolume);
             let size = |number| NonZeroUsize::new(number).unwrap();
             let batch =
@@ -108,7 +108,7 @@ async fn run(stage: &Stage<'_>, way: Way, images: &[String]) -> Run {
         }
     };
     let run = Run { total: start.elapsed(), peak: peak_memory(), csv_names };
-    eprintln!("{} bundles, {way:?}: {:.1} s", images.len(), run.total.as_secs_f64());
+    eprintln!("{} bundles, {method:?}: {:.1} s", images.len(), run.total.as_secs_f64());
     stage.clear_all().await;
     run
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask bench cluster`: launches compared with OLM's own Job, from the first request to the
 //! loaded bundle.
 //!
-//! One run measures all ways in turns, with the same client, images that are already on the node,
-//! new objects each time, and the same loader. OLM's way ends when its Job is complete, because OLM
+//! One run measures all methods alternately, with the same client, images that are already on the node,
+//! new objects each time, and the same loader. OLM's method ends when its Job is complete, because OLM
 //! waits for this. The Job is watched, as in our own launches. The first bundle is also measured
 //! with images that are new to the node.
 
@@ -26,18 +26,19 @@ use stage::Stage;
 use table::Tables;
 use tool::Tools;
 
-/// The default of `--rounds`: the number of times that each way is measured.
+/// The default of `--rounds`: the number of times that each method is measured.
 const ROUNDS: usize = 20;
-/// The number of rounds with known images for each round with new images, which takes long.
+/// The number of rounds with known images for each round with new images, which takes a long time.
 const NEW: usize = 4;
 /// The number of rounds with one bundle for each round with many bundles, which takes minutes.
 const MANY: usize = 8;
-/// The number of earlier rounds that do not count, in which images are pulled and connections opened.
+/// The number of warm-up rounds, which pull the images and open the connections, and are not
+/// measured.
 const WARM_UP: usize = 2;
 
-/// A way to unpack a bundle image.
+/// A method to unpack a bundle image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Method {
     /// OLM's Job of three containers.
     Olm,
     /// The same Job with our image in place of both of upstream's.
@@ -48,12 +49,12 @@ pub(crate) enum Way {
     Nothing,
 }
 
-const WAYS: [Way; 5] = [
-    Way::Olm,
-    Way::InPlace,
-    Way::Ours(Strategy::Inject),
-    Way::Ours(Strategy::ImageVolume),
-    Way::Nothing,
+const METHODS: [Method; 5] = [
+    Method::Olm,
+    Method::InPlace,
+    Method::Ours(Strategy::Inject),
+    Method::Ours(Strategy::ImageVolume),
+    Method::Nothing,
 ];
 
 /// The times of one launch, measured from its beginning.
@@ -78,12 +79,13 @@ fn main() {
             let of = format!("{at}-known");
             tables.add(
                 &label,
-                &measure(stage, &image, &of, rounds, |way, _| stage.tools.for_way(way)).await,
+                &measure(stage, &image, &of, rounds, |method, _| stage.tools.for_method(method))
+                    .await,
             );
             if at == 0 {
                 // Measures again with images that the node does not have.
                 let of = format!("{at}-new");
-                let renewed = |way, round: &str| stage.renew_tools(way, round);
+                let renewed = |method, round: &str| stage.renew_tools(method, round);
                 let runs = measure(stage, &image, &of, rounds.div_ceil(NEW), renewed).await;
                 tables.add(&format!("{label}, images new to the node"), &runs);
             }
@@ -94,32 +96,32 @@ fn main() {
     });
 }
 
-/// Measures all ways in turns. `tools` returns the images for a way and the name of a round.
+/// Measures all methods alternately. `tools` returns the images for a method and the name of a round.
 async fn measure(
     stage: &Stage<'_>,
     image: &str,
     of: &str,
     rounds: usize,
-    tools: impl Fn(Way, &str) -> Tools,
-) -> [(Way, Vec<Run>); WAYS.len()] {
-    let mut runs = WAYS.map(|way| (way, Vec::new()));
+    tools: impl Fn(Method, &str) -> Tools,
+) -> [(Method, Vec<Run>); METHODS.len()] {
+    let mut runs = METHODS.map(|method| (method, Vec::new()));
     for round in 0..rounds + WARM_UP {
         let mut names = Vec::new();
-        // Each round starts with another way.
-        for turn in 0..WAYS.len() {
-            let (way, runs) = runs.get_mut((round + turn) % WAYS.len()).unwrap();
+        // Each round starts with another method.
+        for turn in 0..METHODS.len() {
+            let (method, runs) = runs.get_mut((round + turn) % METHODS.len()).unwrap();
             let name = format!("round-{of}-{round}-{turn}");
-            let tools = tools(*way, &name);
-            let run = match way {
-                Way::Olm | Way::InPlace => olm::run(stage, &tools.olm, image, &name).await,
-                Way::Ours(strategy) => {
+            let tools = tools(*method, &name);
+            let run = match method {
+                Method::Olm | Method::InPlace => olm::run(stage, &tools.olm, image, &name).await,
+                Method::Ours(strategy) => {
                     ours::run(stage, &tools.unpacker, image, &name, *strategy).await
                 }
-                Way::Nothing => nothing::run(stage, &tools.unpacker, &name).await,
+                Method::Nothing => nothing::run(stage, &tools.unpacker, &name).await,
             };
             stage.clear(&name).await;
-            eprintln!("{name}, {way:?}: {:.3} s", run.total.as_secs_f64());
-            if *way != Way::Nothing {
+            eprintln!("{name}, {method:?}: {:.3} s", run.total.as_secs_f64());
+            if *method != Method::Nothing {
                 names.push(run.csv_name.clone());
             }
             if round >= WARM_UP {
@@ -127,7 +129,7 @@ async fn measure(
             }
         }
         names.dedup();
-        assert_eq!(names.len(), 1, "all ways give the same bundle");
+        assert_eq!(names.len(), 1, "all methods give the same bundle");
     }
     runs
 }

@@ -1,4 +1,4 @@
-//! A Job that does nothing: the minimum time of any launch with a Job.
+//! A Job that does nothing, for comparison: the time from its creation until it is complete.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use crate::{
 
 /// Runs a Job with one container of our image, which prints its version.
 pub(crate) async fn run(stage: &Stage<'_>, unpacker: &str, name: &str) -> Run {
-    // The ConfigMap owns the Job, so the Job is deleted with it, as those of the other ways are.
+    // The ConfigMap owns the Job, so the Job is deleted with it, as those of the other methods are.
     let unpack = Unpack { name, namespace: stage.namespace(), bundle: unpacker };
     let owner: ConfigMap = create(stage, unpack.config_map()).await;
     let job = json!({

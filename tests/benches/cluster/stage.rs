@@ -15,7 +15,7 @@ use unlade_oci::Platform;
 use unlade_oci::build::{Entry, bundle};
 use unlade_tests::cluster::{Cluster, Namespace};
 
-use crate::{Way, tool::Tools};
+use crate::{Method, tool::Tools};
 
 /// How long the cluster may take to delete the objects of a launch.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -77,8 +77,8 @@ impl Stage<'_> {
     }
 
     /// Returns images with the same programs as in [`Stage::tools`], which no node has.
-    pub(crate) fn renew_tools(&self, way: Way, round: &str) -> Tools {
-        self.tools.renew(self.cluster, way, round)
+    pub(crate) fn renew_tools(&self, method: Method, round: &str) -> Tools {
+        self.tools.renew(self.cluster, method, round)
     }
 
     /// Waits until the Job of a launch has ended, deletes everything that the launch created, and

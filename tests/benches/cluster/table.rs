@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use unlade_launcher::Strategy;
 
 use crate::tool::Weight;
-use crate::{Run, Way, batch};
+use crate::{Method, Run, batch};
 
-/// The rows for each way and bundle.
+/// The rows for each method and bundle.
 #[derive(Default)]
 pub(crate) struct Tables {
     totals: Vec<String>,
@@ -22,34 +22,34 @@ pub(crate) struct Tables {
 const BATCH_SPEED: f64 = 6.0;
 const BATCH_MEMORY: f64 = 64.0;
 
-/// Returns the goal of a way, if it has one: the maximum ratio of its time to that of OLM's Job.
-fn most(way: Way) -> Option<f64> {
-    match way {
-        Way::Ours(Strategy::Inject) => Some(1.0 / 6.0),
-        Way::Ours(Strategy::ImageVolume) => Some(1.0 / 8.0),
+/// Returns the goal of a method, if it has one: the maximum ratio of its time to that of OLM's Job.
+fn most(method: Method) -> Option<f64> {
+    match method {
+        Method::Ours(Strategy::Inject) => Some(1.0 / 6.0),
+        Method::Ours(Strategy::ImageVolume) => Some(1.0 / 8.0),
         _ => None,
     }
 }
 
 impl Tables {
-    pub(crate) fn add(&mut self, bundle: &str, ways: &[(Way, Vec<Run>)]) {
+    pub(crate) fn add(&mut self, bundle: &str, methods: &[(Method, Vec<Run>)]) {
         let median = |wanted| {
-            let found = ways.iter().find(|(way, _)| *way == wanted);
+            let found = methods.iter().find(|(method, _)| *method == wanted);
             found.map_or(f64::NAN, |(_, runs)| at(&totals(runs), 0.5))
         };
-        let (of_olm, of_nothing) = (median(Way::Olm), median(Way::Nothing));
-        for (way, runs) in ways {
+        let (of_olm, of_nothing) = (median(Method::Olm), median(Method::Nothing));
+        for (method, runs) in methods {
             let totals = totals(runs);
             let [least, lower, median, upper, most] =
                 [0.0, 0.25, 0.5, 0.75, 1.0].map(|part| at(&totals, part));
             let (ratio, of_nothing) = (median / of_olm, median / of_nothing);
             let n = runs.len();
-            let name = name(*way);
+            let name = name(*method);
             self.totals.push(format!(
                 "| {bundle} | {name} | {ratio:.2} | {of_nothing:.2} | {median:.2} s \
                  | {lower:.2} to {upper:.2} s | {least:.2} to {most:.2} s | {n} |"
             ));
-            if let Some(bound) = self::most(*way) {
+            if let Some(bound) = self::most(*method) {
                 let what = format!("{name}, {bundle}: time, compared with OLM's Job");
                 self.goals
                     .push(json!({"what": what, "measured": ratio, "bound": {"AtMost": bound}}));
@@ -71,30 +71,34 @@ impl Tables {
         }
     }
 
-    /// Adds a line for each way to unpack many bundles.
-    pub(crate) fn add_batches(&mut self, label: &str, ways: &[(batch::Way, Vec<batch::Run>)]) {
+    /// Adds a line for each method to unpack many bundles.
+    pub(crate) fn add_batches(
+        &mut self,
+        label: &str,
+        methods: &[(batch::Method, Vec<batch::Run>)],
+    ) {
         let median = |runs: &[batch::Run]| {
             let mut totals: Vec<_> = runs.iter().map(|run| run.total.as_secs_f64()).collect();
             totals.sort_by(f64::total_cmp);
             at(&totals, 0.5)
         };
-        let of_olm = ways.iter().find(|(way, _)| *way == batch::Way::Olm);
+        let of_olm = methods.iter().find(|(method, _)| *method == batch::Method::Olm);
         let of_olm = of_olm.map_or(f64::NAN, |(_, runs)| median(runs));
-        let names = ways.iter().flat_map(|(_, runs)| runs).map(|run| &run.csv_names);
+        let names = methods.iter().flat_map(|(_, runs)| runs).map(|run| &run.csv_names);
         let mut names: Vec<_> = names.collect();
         names.dedup();
-        assert_eq!(names.len(), 1, "all ways give the same bundles");
-        for (way, runs) in ways {
+        assert_eq!(names.len(), 1, "all methods give the same bundles");
+        for (method, runs) in methods {
             let total = median(runs);
             let speed = of_olm / total;
             let peak = runs.iter().map(|run| run.peak).fold(0.0, f64::max);
-            let name = batch_name(*way);
+            let name = batch_name(*method);
             let cell = if speed.is_nan() { "-".to_owned() } else { format!("{speed:.1}") };
             self.batches.push(format!(
                 "| {label} | {name} | {cell} | {total:.1} s | {peak:.0} MiB | {} |",
                 runs.len()
             ));
-            if *way == batch::PACKED {
+            if *method == batch::PACKED {
                 if !speed.is_nan() {
                     let what = format!("{label}, {name}: speed, compared with OLM's Jobs");
                     let bound = json!({"AtLeast": BATCH_SPEED});
@@ -147,22 +151,22 @@ impl Tables {
     }
 }
 
-fn name(way: Way) -> &'static str {
-    match way {
-        Way::Olm => "OLM's Job",
-        Way::InPlace => "OLM's Job, our image",
-        Way::Ours(Strategy::Inject) => "`inject`",
-        Way::Ours(Strategy::ImageVolume) => "`image-volume`",
-        Way::Ours(Strategy::Auto) => "`auto`",
-        Way::Nothing => "a Job that does nothing",
+fn name(method: Method) -> &'static str {
+    match method {
+        Method::Olm => "OLM's Job",
+        Method::InPlace => "OLM's Job, our image",
+        Method::Ours(Strategy::Inject) => "`inject`",
+        Method::Ours(Strategy::ImageVolume) => "`image-volume`",
+        Method::Ours(Strategy::Auto) => "`auto`",
+        Method::Nothing => "a Job that does nothing",
     }
 }
 
-fn batch_name(way: batch::Way) -> String {
-    match way {
-        batch::Way::Olm => "OLM's Jobs, all at once".to_owned(),
-        batch::Way::Ours { concurrency, pack } => {
-            let strategy = name(Way::Ours(Strategy::ImageVolume));
+fn batch_name(method: batch::Method) -> String {
+    match method {
+        batch::Method::Olm => "OLM's Jobs, all at once".to_owned(),
+        batch::Method::Ours { concurrency, pack } => {
+            let strategy = name(Method::Ours(Strategy::ImageVolume));
             let pods = match pack {
                 1 => "pods".to_owned(),
                 n => format!("pods with {n} bundles"),

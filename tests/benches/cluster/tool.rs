@@ -9,7 +9,7 @@ use unlade_tests::cluster::Cluster;
 use unlade_tests::olm::Olm;
 use unlade_tests::shipped;
 
-use crate::Way;
+use crate::Method;
 
 /// The images of one launch.
 #[derive(Debug, Clone)]
@@ -35,11 +35,11 @@ impl Tools {
         Self { unpacker: cluster.push_unpacker(), olm: Olm::open(cluster) }
     }
 
-    /// Returns the images for a way.
-    pub(crate) fn for_way(&self, way: Way) -> Self {
-        match way {
-            Way::Olm | Way::Ours(_) | Way::Nothing => self.clone(),
-            Way::InPlace => {
+    /// Returns the images for a method.
+    pub(crate) fn for_method(&self, method: Method) -> Self {
+        match method {
+            Method::Olm | Method::Ours(_) | Method::Nothing => self.clone(),
+            Method::InPlace => {
                 let ours = || self.unpacker.clone();
                 Self { olm: self.olm.clone().with_images(ours(), ours()), ..self.clone() }
             }
@@ -47,19 +47,19 @@ impl Tools {
     }
 
     /// Pushes the same programs in images that no node has. `round` makes the images unique.
-    pub(crate) fn renew(&self, cluster: &Cluster, way: Way, round: &str) -> Self {
+    pub(crate) fn renew(&self, cluster: &Cluster, method: Method, round: &str) -> Self {
         let push = |mut image: Image, name: &str| {
             let layer = image.layers.first_mut().unwrap();
             layer.entries.push(Entry::file("round", round));
             cluster.push(&image, &format!("bench/{name}:{round}"))
         };
-        if way == Way::Olm {
+        if method == Method::Olm {
             let util = push(self.olm.util_image(), "util");
             let opm = push(self.olm.opm_image(), "opm");
             return Self { olm: self.olm.clone().with_images(util, opm), ..self.clone() };
         }
         let unpacker = push(ours(), "unpacker");
-        Self { unpacker, olm: self.olm.clone() }.for_way(way)
+        Self { unpacker, olm: self.olm.clone() }.for_method(method)
     }
 
     /// Returns the sizes of the images: upstream's two, and ours.

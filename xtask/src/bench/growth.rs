@@ -1,4 +1,5 @@
-//! `cargo xtask bench growth`: how time and memory grow with a bundle, and with their number.
+//! `cargo xtask bench growth`: how time and memory grow with the size of a bundle and
+//! with the number of bundles.
 
 use std::{
     fmt::Write as _,
@@ -197,7 +198,7 @@ fn measure_floor(
 }
 
 const HEADING: &str = "\
-| work | grows with the number of | whose | deviation | constant | for each 1,000 | \
+| work | grows with the number of | code | deviation | constant | for each 1,000 | \
 peak memory, least | most |
 |---|---|---|--:|--:|--:|--:|--:|
 ";

@@ -13,7 +13,7 @@ const TITLE: &str = "\
 
 `cargo xtask fuzz --record` adds its runs to this table ([CONTRIBUTING.md](../CONTRIBUTING.md#hostile-inputs) describes the command).
 *CPU* is processor time, which does not depend on the other load of a machine.
-Every finding was mended and became a test.
+Each finding must be fixed, and becomes a test.
 
 ";
 /// The name of the last row, which has the sums.
