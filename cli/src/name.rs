@@ -10,7 +10,7 @@ pub(crate) enum Error {
     /// The name is not one of Kubernetes.
     #[error(transparent)]
     Name(#[from] unlade_name::Error),
-    /// The name has another kind than ConfigMap, such as `pod/a`.
+    /// The name has a kind other than ConfigMap, such as `pod/a`.
     #[error("expected NAME or configmap/NAME")]
     Kind,
     /// The image is a file on this machine, such as `oci-archive:bundle.tar`.

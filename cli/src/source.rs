@@ -55,7 +55,7 @@ fn describe_image(name: &str, source: &oci::Error) -> String {
             | Error::NotAFile { .. }
             | Error::NotAnArchive { .. }
             | Error::Archive { .. },
-        ) => "failed to read the bundle image".to_owned(),
+        ) => "failed to read the image".to_owned(),
         _ => format!("failed to read {name}"),
     }
 }

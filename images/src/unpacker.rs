@@ -57,7 +57,7 @@ impl Unpacker {
     /// Returns the image, which contains only the program, links to it, and its documents.
     ///
     /// The files are read when the image is [written](unlade_oci::build::write).
-    /// `images/Containerfile` builds the same image; a test compares them.
+    /// `images/Containerfile` builds an image with the same files; a test compares them.
     pub fn image(&self) -> Image {
         let platform = Platform {
             os: "linux".to_owned(),

@@ -20,7 +20,7 @@ use crate::{Failure, Reason};
 pub(crate) use self::reply::Reply;
 
 /// The timeout of one request. An admission webhook may take half a minute, and a hanging server
-/// never answers.
+/// never responds.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// How long a command other than a launch retries while the API server is unreachable or
@@ -34,7 +34,7 @@ const LEAST: Duration = Duration::from_secs(1);
 /// and for thirty if a feature is not ready yet.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30);
 
-/// How long a 401 or 403 is retried after an outage. A server that has just started answers before
+/// How long a 401 or 403 is retried after an outage. A server that has just started responds before
 /// its caches of RBAC rules are filled.
 const STARTING: Duration = Duration::from_secs(10);
 
@@ -48,7 +48,7 @@ where
     Retrier::new(&report, PROMPT).send(doing, request).await
 }
 
-/// Sends a request as [`send`] does. Any reply other than a value is a failure.
+/// Sends a request as [`send`] does. Any response other than a value is a failure.
 pub(crate) async fn send_for_value<T, F>(doing: &str, request: impl Fn() -> F) -> Result<T, Failure>
 where
     F: Future<Output = kube::Result<T>>,
@@ -56,7 +56,7 @@ where
     send(doing, request).await?.expect_value(doing)
 }
 
-/// Retries requests until they are answered, or until a deadline.
+/// Retries requests until they get a response, or until a deadline.
 pub(crate) struct Retrier<'r> {
     until: Instant,
     had_outage: AtomicBool,
@@ -119,7 +119,7 @@ impl<'r> Retrier<'r> {
         }
     }
 
-    /// Checks whether a request was not answered, so that the API server may have carried it out.
+    /// Checks whether a request got no response, so that the API server may have carried it out.
     pub(crate) fn had_outage(&self) -> bool {
         self.had_outage.load(Ordering::Relaxed)
     }
@@ -146,7 +146,7 @@ pub(crate) fn retry_after(error: &kube::Error) -> Duration {
     Duration::from_secs(seconds.into()).min(LONGEST_RETRY_AFTER)
 }
 
-/// Returns the failure of a request that was not answered within this time.
+/// Returns the failure of a request that got no response within this time.
 fn timed_out(doing: &str, time: Duration) -> Failure {
     let seconds = time.as_secs();
     let message = format!("failed to {doing}: the API server did not respond within {seconds} s");

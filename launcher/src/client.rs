@@ -1,5 +1,5 @@
 //! [`from_config`]: creates the client for a [`Launcher`](crate::Launcher). [`observe`] is its part
-//! that recognizes whether the server is an API server.
+//! that recognises whether the server is an API server.
 
 use std::io;
 use std::sync::Arc;
@@ -40,9 +40,9 @@ pub fn from_config(mut config: kube::Config) -> kube::Result<kube::Client> {
 /// Wraps a client that was built with [`kube::client::ClientBuilder`] or must have another name in
 /// messages; for other clients, use [`from_config`]. The new client differs from it in three ways:
 ///
-/// - As long as no API server has ever answered this client or its clones, a failed request is not
+/// - As long as no API server has ever responded to this client or its clones, a failed request is not
 ///   retried, whatever the cause: a wrong address, or a cluster that is down. For an API server
-///   that has answered before, the launcher waits.
+///   that has responded before, the launcher waits.
 /// - `Retry-After` is kept: kube drops the headers of a response, so the number of seconds moves
 ///   into the `details` of its Status, where [`Launcher`](crate::Launcher) finds it.
 /// - Each request has a `tracing` span at the level `DEBUG`, with method, path and status. Neither
@@ -63,7 +63,7 @@ pub fn observe(client: kube::Client, server: &str) -> kube::Client {
     kube::Client::new(service, namespace)
 }
 
-/// The error of a request while no API server has ever answered.
+/// The error of a request while no API server has ever responded.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to reach the API server {server}: {cause}")]
 struct Unreached {
@@ -76,7 +76,7 @@ struct Unreached {
 #[derive(Debug)]
 struct Observer {
     server: String,
-    /// Whether an API server has ever answered, even with an error.
+    /// Whether an API server has ever responded, even with an error.
     has_answered: AtomicBool,
 }
 
@@ -117,7 +117,7 @@ impl Observer {
         Ok(Response::from_parts(head, Body::from(body.into_bytes())))
     }
 
-    /// Returns the error as it is, unless the server has never answered.
+    /// Returns the error as it is, unless the server has never responded.
     fn unreached(&self, error: kube::Error) -> kube::Error {
         let failure = classify_request_error(&error, "connect");
         if self.has_answered.load(Ordering::Relaxed) || failure.reason != Reason::ApiUnreachable {
@@ -162,7 +162,7 @@ fn span(request: &Request<Body>) -> Span {
 
 /// Checks whether an error response comes from an API server, and not from something in its place
 /// or in front of it. It does if it is a Status, or has the header that the audit of the API server
-/// adds to every response. An overloaded API server answers 429 with plain text.
+/// adds to every response. An overloaded API server responds with 429 and plain text.
 fn is_of_api_server(status: StatusCode, headers: &HeaderMap, response: &Value) -> bool {
     response.get("kind").and_then(Value::as_str) == Some("Status")
         || headers.contains_key("audit-id")

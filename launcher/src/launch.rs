@@ -63,7 +63,7 @@ struct Launch<'a> {
     launcher: &'a Launcher,
     request: &'a Request,
     /// A random id, which the Jobs of this launch carry. By this id the launch recognises a Job
-    /// whose creation was answered late or not at all.
+    /// whose creation got a late response or none.
     id: String,
     /// The objects of the launch.
     plan: Plan<'a>,

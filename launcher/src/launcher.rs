@@ -31,9 +31,9 @@ impl Launcher {
     /// The launcher retries requests itself, and reports what it is waiting for. A client of
     /// another origin should therefore not retry: turn off
     /// [`Config::default_retry`](kube::Config::default_retry). Otherwise kube silently retries
-    /// requests that the server answered with 429, 503 or 504 until the request times out, and the
-    /// server's message is lost. [`client::observe`](crate::client::observe) adds what kube's client
-    /// lacks.
+    /// requests that got the response 429, 503 or 504 until the request times out, and the
+    /// server's message is lost. [`client::observe`](crate::client::observe) adds what kube's
+    /// client lacks.
     pub fn new(client: kube::Client, options: Options) -> Self {
         Self { client, options, volumes: Arc::default(), creations: Arc::default() }
     }

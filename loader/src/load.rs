@@ -23,7 +23,7 @@ pub struct Loaded {
     /// The package of the bundle: the PackageManifest resource among the files (004.18), else one
     /// that is derived from the annotations and the CSV.
     pub package_manifest: PackageManifest,
-    /// Findings about everything that was left out, or read differently from how it is written.
+    /// Findings about everything that was dropped, or read differently from how it is written.
     pub report: Vec<Finding>,
 }
 
@@ -33,7 +33,8 @@ pub enum Strictness {
     /// Load what upstream loads, and report what is lost.
     #[default]
     Upstream,
-    /// Return an error. Findings that lose nothing of the bundle do not count: see [`Reason::is_loss`](unlade_bundle::Reason::is_loss).
+    /// Return an error. Findings that lose nothing of the bundle do not count: see
+    /// [`Reason::is_loss`](unlade_bundle::Reason::is_loss).
     Strict,
 }
 
@@ -90,7 +91,7 @@ impl Error {
 }
 
 /// Loads the bundle that a reader has read, its package, and a report about everything that was
-/// left out, which begins with the findings of the reader.
+/// dropped, which begins with the findings of the reader.
 ///
 /// # Errors
 ///

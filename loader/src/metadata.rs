@@ -33,7 +33,7 @@ pub(crate) struct Candidate<'a, 't> {
 pub(crate) struct Metadata<'a> {
     pub(crate) dependencies: Vec<Dependency>,
     pub(crate) properties: Vec<Property>,
-    /// Annotations from a file with another name than annotations.yaml.
+    /// Annotations from a file with a name other than annotations.yaml.
     pub(crate) annotations: BTreeMap<String, String>,
     /// The keys of the files that contributed something.
     pub(crate) used: BTreeSet<&'a str>,

@@ -50,7 +50,7 @@ pub struct Deprecation {
 
 impl PackageManifest {
     /// Creates the package manifest from the annotations and the name of the CSV. Names that are
-    /// too long for Kubernetes are left out, because each channel has a copy of the name.
+    /// too long for Kubernetes are dropped, because each channel has a copy of the name.
     pub(crate) fn new(channels: &Channels, csv_name: &str) -> Self {
         let csv_name = if csv_name.len() > MAX_SUBDOMAIN { "" } else { csv_name };
         let channel = |name: &str| Channel {

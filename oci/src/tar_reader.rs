@@ -28,7 +28,7 @@ use stream::{BLOCK, Block, Stream, ZEROS};
 pub enum Kind {
     /// A regular file.
     File,
-    /// A regular file with holes, whose data has another layout than the file.
+    /// A regular file with holes, whose data is laid out differently from the file.
     Sparse,
     /// A directory.
     Directory,

@@ -111,7 +111,7 @@ impl Error {
     }
 }
 
-/// Reads the credentials in a file, and the output of a helper, which are both in `bytes`.
+/// Reads `bytes` twice: as a file with credentials, and as the output of a credential helper.
 #[cfg(feature = "fuzz")]
 pub(crate) fn read_all(bytes: &[u8], image: &ImageReference) {
     file::read_without_helpers(bytes, image);

@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 1)]
     jobs: usize,
     /// Add the runs to the totals in docs/fuzzing.md.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "reproduce")]
     record: bool,
     /// Run one target with this file only, and show its output.
     #[arg(long, value_name = "FILE", requires = "targets")]

@@ -27,7 +27,7 @@ const YAML_DEPTH_HINT: &str = "raise the limit with --max-yaml-depth";
 const YAML_SIZE_HINT: &str = "raise the limit with --max-yaml-size";
 
 impl Error {
-    /// Returns what the user can do about the error, as a sentence without a period.
+    /// Returns what the user can do about the error, in the imperative, without a full stop.
     pub(super) fn hint(&self) -> Option<String> {
         match self {
             Self::Source(error) => opening_hint(error),

@@ -186,7 +186,7 @@ fn lists_have_a_row_for_each_part() {
     assert_eq!(yaml, "- defaultChannel: stable\n  name: tea\n");
 }
 
-/// Each row would repeat it, and a name can have megabytes.
+/// Each row would repeat it, and a name can be megabytes long.
 #[test]
 fn lists_shorten_long_names_of_channels_and_of_the_bundles_of_images() {
     let long = "n".repeat(1_000);

@@ -99,7 +99,7 @@ impl Content {
         Ok(Reading { content: Self::from_keyed_files(annotations, files, keys), findings })
     }
 
-    /// Creates the content as [`Content::assemble`] does, but leaves out what a ConfigMap cannot
+    /// Creates the content as [`Content::assemble`] does, but drops what a ConfigMap cannot
     /// contain, with a finding for each.
     ///
     /// These are files whose names have no legal key, all but the last of several files with the

@@ -88,8 +88,8 @@ impl Csv {
         if let Some(metadata) = reader.object(field(root, "metadata"), "metadata") {
             properties = read_metadata(&mut csv, metadata, reader);
         }
-        // Upstream reads the fields of `spec` from a map. Unlike the fields of structs, they must
-        // match in letter case.
+        // Upstream reads the fields of `spec` from a map. Unlike the names of the fields
+        // of structs, their names must match exactly, including letter case.
         match root.get("spec") {
             None => reader.invalid("the CSV has no spec"),
             spec => {

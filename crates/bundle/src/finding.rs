@@ -1,4 +1,4 @@
-//! Findings: what a reader left out of a bundle, or read differently from how it is written.
+//! Findings: what a reader dropped or ignored, or read differently from how it is written.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ mod list;
 
 pub use list::{MAX_LISTED, listed, listed_items};
 
-/// One observation of a reader. A reader never leaves anything out without a finding.
+/// One observation of a reader. A reader never drops anything without a finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Finding {
@@ -37,10 +37,10 @@ pub enum Reason {
     /// An annotation whose key is reserved for Kubernetes, OLM or unlade. A reader always leaves it
     /// out.
     ReservedAnnotation,
-    /// An entry of `annotations.yaml` that Kubernetes rejects, if the reader leaves it out instead
+    /// An entry of `annotations.yaml` that Kubernetes rejects, if the reader drops it instead
     /// of failing.
     IllegalAnnotation,
-    /// A file that cannot be in the ConfigMap with the others, if the reader leaves it out instead
+    /// A file that cannot be in the ConfigMap with the others, if the reader drops it instead
     /// of failing. Either its name has no legal key, or a later file has the same key.
     IllegalFile,
     /// `annotations.yaml` does not exist, is empty, is in `manifests/`, or exists twice.

@@ -50,7 +50,7 @@ pub(crate) fn field<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'
 }
 
 /// Encodes `value` as Go with `SetEscapeHTML(false)`. Upstream writes the properties of a catalog
-/// so.
+/// in this way.
 pub(crate) fn encode(value: &impl Serialize) -> String {
     // The callers pass structs of strings, which always serialize.
     let json = serde_json::to_string(value).unwrap_or_default();

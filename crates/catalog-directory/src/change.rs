@@ -205,7 +205,7 @@ impl Changes {
             return Err(ChangeError::Path { path: path.to_owned() });
         } else if let Err(error) = full.symlink_metadata() {
             return if error.kind() == io::ErrorKind::NotFound {
-                Ok(None)
+                self.check_parents(path).map(|()| None)
             } else {
                 Err(failed(error))
             };
@@ -216,6 +216,23 @@ impl Changes {
         let text = read_at_most(file, MAX_FILE).map_err(failed)?;
         let too_large = || failed(io::Error::other(format!("it has more than {MAX_FILE} bytes")));
         text.ok_or_else(too_large).map(Some)
+    }
+
+    /// Checks that no directory above a new file is a link, which could lead out of the catalog.
+    fn check_parents(&self, path: &str) -> Result<(), ChangeError> {
+        for parent in Path::new(path).ancestors().skip(1) {
+            let full = self.root.join(parent);
+            match full.symlink_metadata() {
+                // The root itself may be a link, because the user named it.
+                Ok(found) if found.is_dir() || parent.as_os_str().is_empty() => {}
+                Ok(_) => return Err(ChangeError::Path { path: path.to_owned() }),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => {
+                    return Err(ChangeError::File { action: "read", path: full, source });
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -302,6 +319,15 @@ mod tests {
         }
         let error = changes.append("link", r#"{"schema":"c"}"#).unwrap_err();
         assert!(matches!(error, ChangeError::Open { .. }), "{error}");
+        fs::create_dir(root.path().join("home")).unwrap();
+        symlink("../home", catalog.join("tea")).unwrap();
+        let mut changes = Changes::new(&catalog, &Limits::default());
+        for path in ["tea/catalog.yaml", "tea/new/catalog.yaml", "link/catalog.yaml"] {
+            let error = changes.append(path, r#"{"schema":"c"}"#).unwrap_err();
+            assert!(!matches!(error, ChangeError::Text { .. }), "{path}: {error}");
+        }
+        changes.write().unwrap();
+        assert_eq!(fs::read_dir(root.path().join("home")).unwrap().count(), 0);
         let single = Changes::new(&root.path().join("outside"), &Limits::default());
         assert!(single.clone().append("other", r#"{"schema":"c"}"#).is_err());
     }

@@ -41,7 +41,8 @@ struct Parts<'c> {
 
 impl Catalog {
     /// Adds the content of a file. Add the files in the order of their paths, so that the same
-    /// catalog has the same problems each time, or [sort](Self::sort_by_file) the catalog afterwards.
+    /// catalog has the same problems each time, or [sort](Self::sort_by_file) the catalog
+    /// afterwards.
     pub fn add(&mut self, file: File) {
         self.packages.extend(file.packages);
         self.channels.extend(file.channels);
@@ -122,7 +123,7 @@ impl Catalog {
         package::check(package, is_complete.then_some(&channels), problems);
         let has_bundle = |name: &str| bundles.contains(name);
         let has_bundle: &dyn Fn(&str) -> bool = &has_bundle;
-        // A name may have megabytes, and a message is made for each part.
+        // A name can be megabytes long, and each part can have a message.
         let shown_package = excerpt::shorten(&package.name);
         let mut seen = BTreeSet::new();
         for channel in &parts.channels {

@@ -4,8 +4,8 @@ use std::{borrow::Borrow, collections::HashMap, hash::Hash};
 
 use unlade_bundle::version::{self, Version};
 
-/// The versions of bundles, by names of the bundles. As in upstream, a bundle that does not exist has
-/// the version 0.0.0.
+/// The versions of bundles, by names of the bundles. As in upstream, a bundle that does not exist
+/// has the version 0.0.0.
 pub(crate) struct Versions<K> {
     by_name: HashMap<K, Ranked>,
     zero: Ranked,
@@ -13,7 +13,7 @@ pub(crate) struct Versions<K> {
 
 /// A version and its rank. Versions that differ only in their build metadata have the same rank.
 ///
-/// A version may have megabytes, and each channel compares those of its entries again. So all
+/// A version can be megabytes long, and each channel compares those of its entries again. So all
 /// versions are compared once, and then only their ranks.
 #[derive(Debug)]
 pub(crate) struct Ranked {
@@ -22,8 +22,8 @@ pub(crate) struct Ranked {
 }
 
 impl<K: Eq + Hash> Versions<K> {
-    /// Parses the versions of bundles. Of several bundles with the same name, the first one counts. A
-    /// version that is invalid counts as 0.0.0.
+    /// Parses the versions of bundles. Of several bundles with the same name, the first one counts.
+    /// A version that is invalid counts as 0.0.0.
     pub(crate) fn new<'v>(bundles: impl IntoIterator<Item = (K, &'v str)>) -> Self {
         let ranked = |version| Ranked { version, rank: 0 };
         let (mut by_name, mut zero) = (HashMap::new(), ranked(ZERO));

@@ -1,5 +1,5 @@
 //! Classification of admission errors. The messages come from the API server's admission plug-ins.
-//! The launcher finds them in replies and in the events of the Job controller.
+//! The launcher finds them in responses and in the events of the Job controller.
 
 use super::bound::quoted;
 use super::rule::{self, Rule};

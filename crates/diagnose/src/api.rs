@@ -8,7 +8,7 @@ const UNTRUSTED: &str = "check the certificate authority of the cluster in the k
 /// Why a request to the API server failed. The texts are those of the client, with all causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestError<'a> {
-    /// The API server answered with an error.
+    /// The API server responded with an error.
     Status(Status<'a>),
     /// The client could not obtain credentials.
     Credentials(&'a str),
@@ -20,7 +20,7 @@ pub enum RequestError<'a> {
     Configuration(&'a str),
     /// The API server did not respond.
     NoResponse(&'a str),
-    /// No API server has ever answered at this address.
+    /// No API server has ever responded at this address.
     Unreached {
         /// The whole message.
         message: &'a str,
@@ -29,7 +29,7 @@ pub enum RequestError<'a> {
     },
 }
 
-/// An error that the API server answered with, as in the `Status` of Kubernetes.
+/// An error with which the API server responded, as in the `Status` of Kubernetes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Status<'a> {
     /// The HTTP status code.
@@ -125,7 +125,7 @@ pub fn is_from_authorizer(message: &str) -> bool {
     message.contains("cannot create resource")
 }
 
-/// Returns a permanent failure: the server has never answered, so waiting for it is pointless.
+/// Returns a permanent failure: the server has never responded, so waiting for it is pointless.
 fn unreached_failure(message: &str, is_untrusted: bool) -> Failure {
     let hint = if is_untrusted {
         UNTRUSTED
@@ -135,7 +135,7 @@ fn unreached_failure(message: &str, is_untrusted: bool) -> Failure {
     Failure::new(Reason::ApiUnreachable, message).with_transience(false).with_advice(hint, &[])
 }
 
-/// Classifies a request that got no reply, by the text of the client's error, which has no type.
+/// Classifies a request that got no response, by the text of the client's error, which has no type.
 fn no_reply(message: &str, doing: &str) -> Failure {
     let is_untrusted = message.contains("certificate") || message.contains("UnknownIssuer");
     let what = if is_untrusted {

@@ -47,11 +47,11 @@ reasons! {
     ImageNotFound = 41,
     /// The registry requires credentials, or refuses those that it got.
     Unauthorized = 42,
-    /// The registry answers 429, or the kubelet has reached its own limit on pulls.
+    /// The registry responds with 429, or the kubelet has reached its own limit on pulls.
     RateLimited = 43,
     /// The registry cannot be reached, because of name resolution, the network or TLS.
     RegistryUnreachable = 44,
-    /// The registry answers 5xx, or the connection breaks.
+    /// The registry responds with 5xx, or the connection breaks.
     RegistryFailing = 45,
     /// The image does not exist for the node's platform.
     NoMatchingPlatform = 46,

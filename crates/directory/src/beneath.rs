@@ -158,7 +158,7 @@ impl Dir {
         Error::System { path: self.path_of(path), source: errno.into() }
     }
 
-    /// Resolves `path` in the way that [`Dir::open_root`] was told.
+    /// Resolves `path` beneath the root, with the system call if the kernel has it.
     fn resolve<T>(
         &self,
         path: &str,

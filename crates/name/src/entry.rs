@@ -1,4 +1,4 @@
-//! [`covers`]: for which images an entry of a pull secret is.
+//! [`covers`]: decides which images an entry of a pull secret applies to.
 
 use crate::ImageReference;
 use crate::image::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};

@@ -218,7 +218,7 @@ impl<'a> Value<'a> {
 
     /// Encodes the value as Go encodes a value that it has decoded into `interface{}`, with
     /// `SetEscapeHTML(false)`: every number is a float. operator-registry encodes the metas of a
-    /// catalog so. There is no final newline.
+    /// catalog in this way. There is no final newline.
     ///
     /// ```
     /// use unlade_yaml::{Limits, Scalars, read};

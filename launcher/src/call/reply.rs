@@ -1,8 +1,8 @@
-//! [`Reply`]: how the API server answered a request.
+//! [`Reply`]: how the API server responded to a request.
 
 use crate::{Failure, Reason};
 
-/// The API server's reply to a request, unless it is a failure.
+/// The API server's response to a request, unless it is a failure.
 #[derive(Debug)]
 pub(crate) enum Reply<T> {
     /// The request succeeded.
@@ -24,7 +24,7 @@ impl<T> Reply<T> {
         }
     }
 
-    /// Returns the value. Any other reply is a failure.
+    /// Returns the value. Any other response is a failure.
     pub(crate) fn expect_value(self, doing: &str) -> Result<T, Failure> {
         let words = match self {
             Self::Done(value) => return Ok(value),
@@ -35,7 +35,7 @@ impl<T> Reply<T> {
         Err(Failure::new(Reason::ApiRefused, format!("failed to {doing}: {words}")))
     }
 
-    /// Returns the reply of an error that is not a failure.
+    /// Returns the response of an error that is not a failure.
     pub(super) fn from_error(error: &kube::Error) -> Option<Self> {
         let kube::Error::Api(status) = error else { return None };
         let is_of_namespace =
@@ -46,8 +46,8 @@ impl<T> Reply<T> {
             // A conflict about the usage of a quota is retried with the same object.
             Some(Self::Changed)
         } else if status.code == 404 && !is_of_namespace {
-            // Only the status code is checked, because the reply about an unknown kind is plain text
-            // without a reason.
+            // Only the status code is checked, because the response about an unknown kind is plain
+            // text without a reason.
             Some(Self::Missing)
         } else {
             None

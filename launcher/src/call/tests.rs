@@ -16,7 +16,7 @@ fn missing(kind: &str) -> kube::Error {
     kube::Error::Api(Box::new(status.unwrap()))
 }
 
-/// Sends a request to a server that returns these replies and repeats the last one. Returns the
+/// Sends a request to a server that returns these responses and repeats the last one. Returns the
 /// result within a minute, the number of requests and the number of reported waits.
 async fn asked(
     responses: &[fn() -> kube::Result<u8>],

@@ -143,14 +143,14 @@ mod tests {
         catalog(name, &json!({"extractContent": {"catalogDir": "/configs"}}))
     }
 
-    /// The catalogs that a path returns, or the status of the reply.
+    /// The catalogs that a path returns, or the status of the response.
     type Responses = fn(&str) -> Result<Vec<Value>, u16>;
 
     async fn checked(responses: Responses) -> Check {
         let service = tower::service_fn(move |request: Request<Body>| async move {
             let (code, body) = match responses(request.uri().path()) {
                 Ok(items) => (200, json!({"metadata": {}, "items": items}).to_string()),
-                // The API server's reply for an unknown group.
+                // The API server's response for an unknown group.
                 Err(404) => (404, "404 page not found\n".to_owned()),
                 Err(code) => {
                     let reason = if code == 403 { "Forbidden" } else { "InternalError" };
@@ -199,7 +199,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cluster_without_olm_is_reported() {
-        // A user who may not list all namespaces gets this reply for the single namespace.
+        // A user who may not list all namespaces gets this response for the single namespace.
         let responses: [Responses; 2] =
             [|_| Err(404), |path| Err(if path == OURS { 404 } else { 403 })];
         for responses in responses {

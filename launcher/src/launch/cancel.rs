@@ -18,7 +18,7 @@ use crate::{Failure, Launcher, Reason};
 /// The interval at which to check whether a Job exists by now.
 const APPEARANCE: Duration = Duration::from_millis(200);
 
-/// Deletes the Jobs that are filling a ConfigMap, including those whose creation was not answered
+/// Deletes the Jobs that are filling a ConfigMap, including those whose creation got no response
 /// yet.
 pub(crate) async fn cancel(
     launcher: &Launcher,

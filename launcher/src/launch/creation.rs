@@ -23,11 +23,12 @@ pub(super) enum Created<K> {
     Theirs(Option<K>),
 }
 
-/// The time after which the API server no longer carries out an unanswered request. It is longer
-/// than the launcher waits for a response, and longer than the API server processes a request.
+/// The time after which the API server no longer carries out a request without a response. It is
+/// longer than the launcher waits for a response, and longer than the API server processes a
+/// request.
 const SETTLED: Duration = Duration::from_mins(2);
 
-/// A Job whose creation was requested but not answered yet.
+/// A Job whose creation was requested, and that got no response yet.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Creation {
     pub(super) namespace: String,
@@ -37,8 +38,8 @@ pub(crate) struct Creation {
     pub(super) launch: String,
 }
 
-/// The unanswered creations of all launches of one launcher, and when they began. The creation of a
-/// dropped launch is kept for some time, because its request may still be in flight.
+/// The creations without a response of all launches of one launcher, and when they began. The
+/// creation of a dropped launch is kept for some time, because its request may still be in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Creations(Mutex<BTreeMap<Creation, Instant>>);
 
@@ -96,7 +97,7 @@ impl Launch<'_> {
     }
 
     /// Creates a Job. [`Launcher::cancel`](crate::Launcher::cancel) knows about it even before the
-    /// API server has answered.
+    /// API server has responded.
     pub(super) async fn create_job(
         &self,
         retrier: &Retrier<'_>,

@@ -97,8 +97,8 @@ pub(crate) fn selector(name: &str) -> String {
     format!("{MANAGED_BY}={MANAGER},{UNPACK_REF}={name}")
 }
 
-/// Returns the label selectors for the Jobs that fill this ConfigMap: its own ones, and those of all
-/// packs, of which only the owners tell.
+/// Returns the label selectors for the Jobs that fill this ConfigMap: its own ones, and those of
+/// all packs, which only their owner references distinguish.
 pub(crate) fn selectors_of_jobs(name: &str) -> [String; 2] {
     [selector(name), pack_selector()]
 }

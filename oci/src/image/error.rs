@@ -20,7 +20,7 @@ pub enum Error {
         /// Whether it contains the directories of a bundle that is not in an image.
         has_bundle: bool,
     },
-    /// The archive has another format than its transport.
+    /// The format of the archive differs from that of its transport.
     #[error("{} is {}, not {}", path.display(), noun(*found), noun(*wanted))]
     Transport {
         /// The archive.

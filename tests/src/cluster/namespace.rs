@@ -159,7 +159,7 @@ impl<'c> Namespace<'c> {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with its output if it fails.
+    /// Returns [`Error::Ended`] with its output if it fails.
     pub fn kubectl<'a>(&'a self, args: impl IntoIterator<Item = &'a str>) -> Result<String, Error> {
         let mut all = vec!["--namespace", &self.name];
         all.extend(args);

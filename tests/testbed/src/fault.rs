@@ -29,7 +29,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::Kernel`] if it may not be killed.
+    /// Returns [`Error::Kernel`] if it may not be killed.
     pub fn kill(&self, part: Part) -> Result<bool, Error> {
         let killed = self.place().signal(part, Signal::KILL)?;
         self.wait_for_state(part, |state| state == State::Ended)?;
@@ -49,7 +49,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// As [`Testbed::kill`] and [`Testbed::start`].
+    /// Returns the errors of [`Testbed::kill`] and [`Testbed::start`].
     pub fn restart(&self, part: Part) -> Result<(), Error> {
         self.kill(part)?;
         self.start(part)
@@ -60,7 +60,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::Kernel`] if it may not be stopped.
+    /// Returns [`Error::Kernel`] if it may not be stopped.
     pub fn pause(&self, part: Part) -> Result<bool, Error> {
         let stopped = self.place().signal(part, Signal::STOP)?;
         if stopped {
@@ -74,7 +74,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// As [`Testbed::pause`].
+    /// Returns the errors of [`Testbed::pause`].
     pub fn resume(&self, part: Part) -> Result<bool, Error> {
         self.place().signal(part, Signal::CONT)
     }
@@ -91,7 +91,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// As [`Testbed::kill`].
+    /// Returns the errors of [`Testbed::kill`].
     pub fn lose_node(&self, index: usize) -> Result<(), Error> {
         self.kill(Part::Kubelet(index))?;
         self.kill(Part::Containerd(index)).map(drop)
@@ -101,7 +101,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// As [`Testbed::start`]; [`Error::Deadline`] if the kubelet does not come.
+    /// Returns the errors of [`Testbed::start`]; [`Error::Deadline`] if the kubelet does not come.
     pub fn return_node(&self, index: usize) -> Result<(), Error> {
         self.start(Part::Containerd(index))?;
         let address = (node_address(index), HEALTHZ);
@@ -117,7 +117,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with the message of iptables.
+    /// Returns [`Error::Ended`] with the message of iptables.
     pub fn cut_off_pods(&self, index: usize) -> Result<(), Error> {
         self.reconnect_pods(index)?;
         self.filter("--insert", index)
@@ -127,7 +127,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// As [`Testbed::cut_off_pods`].
+    /// Returns the errors of [`Testbed::cut_off_pods`].
     pub fn reconnect_pods(&self, index: usize) -> Result<(), Error> {
         while self.filter("--check", index).is_ok() {
             self.filter("--delete", index)?;

@@ -30,8 +30,8 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::Kernel`] if the process does not exist, and [`Error::Run`] if the helper cannot be
-    /// started.
+    /// Returns [`Error::Kernel`] if the process does not exist, and [`Error::Run`] if the helper
+    /// cannot be started.
     pub fn down_after(&self, settings: &Settings, process: u32) -> Result<(), Error> {
         let watch = Watch {
             name: settings.name.clone(),

@@ -41,7 +41,7 @@ impl Kubectl {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with its output if it fails.
+    /// Returns [`Error::Ended`] with its output if it fails.
     pub fn run<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Result<String, Error> {
         self.run_with(args, b"")
     }
@@ -50,7 +50,7 @@ impl Kubectl {
     ///
     /// # Errors
     ///
-    /// As [`Kubectl::run`].
+    /// Returns the errors of [`Kubectl::run`].
     pub fn run_with<A: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = A>,
@@ -75,7 +75,7 @@ impl Kubectl {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with the API server's message if it refuses.
+    /// Returns [`Error::Ended`] with the API server's message if it refuses.
     pub fn apply(&self, object: &Value) -> Result<(), Error> {
         let manager = "--field-manager=unlade-tests";
         let args = ["apply", "--server-side", "--force-conflicts", manager, "--filename=-"];
@@ -86,7 +86,7 @@ impl Kubectl {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] if it cannot be read, [`Error::Content`] if the output is not JSON.
+    /// Returns [`Error::Ended`] if it cannot be read, [`Error::Content`] if the output is not JSON.
     pub fn get(&self, namespace: &str, object: &str) -> Result<Option<Value>, Error> {
         let output = ["--ignore-not-found", "--output=json"];
         let text = self.run(["--namespace", namespace, "get", object].into_iter().chain(output))?;

@@ -55,8 +55,8 @@ impl Programs {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] if a package is missing and cannot be installed; [`Error::Ended`] with
-    /// the end of its output if a build fails.
+    /// Returns [`Error::Missing`] if a package is missing and cannot be installed; [`Error::Ended`]
+    /// with the end of its output if a build fails.
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         outside(|| Self::prepare_here(cache, tell))
     }
@@ -139,7 +139,7 @@ impl Programs {
 ///
 /// # Errors
 ///
-/// [`Error::Ended`] with the end of its output if the build fails.
+/// Returns [`Error::Ended`] with the end of its output if the build fails.
 pub fn registry_program(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
     let (name, directory) = REGISTRY_MODULE;
     let (directory, _) = outside(|| module::programs(cache, &Source::part(name, directory), tell))?;
@@ -150,7 +150,7 @@ pub fn registry_program(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Path
 ///
 /// # Errors
 ///
-/// [`Error::Run`], or [`Error::Ended`] with the end of its output.
+/// Returns [`Error::Run`], or [`Error::Ended`] with the end of its output.
 pub(crate) fn run(command: &mut Command) -> Result<String, Error> {
     let program = name_of(command);
     let output = command.output().map_err(|source| Error::Run { program, source })?;

@@ -68,7 +68,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if the faults cannot be recorded.
+    /// Returns [`Error::File`] if the faults cannot be recorded.
     pub fn fault_registry(
         &self,
         repository: &str,
@@ -84,8 +84,8 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::Name`] if the name is not valid, [`Error::Push`] if the archive is not valid or the
-    /// registry refuses.
+    /// Returns [`Error::Name`] if the name is not valid, [`Error::Push`] if the archive is not
+    /// valid or the registry refuses.
     pub fn push(&self, archive: &Path, name: &str) -> Result<String, Error> {
         let name = name.strip_prefix(REGISTRY).map_or(name, |name| name.trim_start_matches('/'));
         let image: ImageReference = format!("{REGISTRY}/{name}").parse()?;

@@ -23,8 +23,8 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// [`Error::Setting`] if the name is not 1 to 20 lower-case letters, digits and dashes, or if
-    /// a directory is not absolute: it is passed to programs that run elsewhere.
+    /// Returns [`Error::Setting`] if the name is not 1 to 20 lower-case letters, digits and dashes,
+    /// or if a directory is not absolute: it is passed to programs that run elsewhere.
     pub fn from_env() -> Result<Self, Error> {
         let name = text("UNLADE_TESTBED").unwrap_or_else(|| "default".into());
         let state = directory("UNLADE_TESTBED_STATE", || "/var/lib/unlade-testbed".into())?;
@@ -40,7 +40,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// As [`Settings::from_env`].
+    /// Returns the errors of [`Settings::from_env`].
     pub fn named(mut self, name: &str) -> Result<Self, Error> {
         let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         // At most 20 characters, because the name is a part of the paths of sockets (108 bytes) and

@@ -101,7 +101,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::NotUp`] if the testbed does not exist, or if only its files exist.
+    /// Returns [`Error::NotUp`] if the testbed does not exist, or if only its files exist.
     pub fn open(settings: &Settings) -> Result<Self, Error> {
         // Without root, the network would seem not to exist.
         need_root()?;
@@ -164,7 +164,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] or [`Error::Content`] if its records cannot be read.
+    /// Returns [`Error::File`] or [`Error::Content`] if its records cannot be read.
     pub fn parts(&self) -> Result<Vec<PartStatus>, Error> {
         let parts = Part::all(self.n_nodes());
         parts.into_iter().map(|part| self.place.status_of(part)).collect()
@@ -176,7 +176,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::Kernel`] without root, [`Error::File`] if the namespace is gone.
+    /// Returns [`Error::Kernel`] without root, [`Error::File`] if the namespace is gone.
     pub fn enter(&self) -> Result<(), Error> {
         network(&self.place).enter()
     }
@@ -198,7 +198,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::Kernel`] if a namespace cannot be entered, and those of `action`.
+    /// Returns [`Error::Kernel`] if a namespace cannot be entered, and those of `action`.
     pub fn outside<T>(action: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         outside(action)
     }
@@ -228,7 +228,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with its output if it fails.
+    /// Returns [`Error::Ended`] with its output if it fails.
     pub fn kubectl<A: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = A>,
@@ -245,7 +245,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with the API server's message if it refuses.
+    /// Returns [`Error::Ended`] with the API server's message if it refuses.
     pub fn apply(&self, object: &Value) -> Result<(), Error> {
         self.administrator().apply(object)
     }
@@ -254,8 +254,8 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::PartEnded`] with the end of its log if a part ends meanwhile, [`Error::Ended`]
-    /// with the message of kubectl if a node is not ready after five minutes.
+    /// Returns [`Error::PartEnded`] with the end of its log if a part ends meanwhile,
+    /// [`Error::Ended`] with the message of kubectl if a node is not ready after five minutes.
     pub fn wait_until_ready(&self) -> Result<(), Error> {
         wait_for("the API server to be ready", PATIENCE, || {
             self.check_parts()?;

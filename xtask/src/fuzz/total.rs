@@ -13,7 +13,7 @@ const TITLE: &str = "\
 
 `cargo xtask fuzz --record` adds its runs to this table ([CONTRIBUTING.md](../CONTRIBUTING.md#hostile-inputs) describes the command).
 *CPU* is processor time, which does not depend on the other load of a machine.
-Each finding must be fixed, and becomes a test.
+A finding becomes a test beside the faulty code, and is then fixed.
 
 ";
 /// The name of the last row, which has the sums.
@@ -32,7 +32,7 @@ struct Total {
 pub(super) fn record(reports: &[Report]) -> Result<(), Error> {
     let path = workspace::root().join(PAGE);
     let page = fs::read_to_string(&path).map_err(Error::file(&path))?;
-    let mut totals = read(&page);
+    let mut totals = read(&page)?;
     for report in reports {
         let total = totals.entry(report.target.clone()).or_default();
         total.cpu_minutes += report.cpu / 60.0;
@@ -42,18 +42,28 @@ pub(super) fn record(reports: &[Report]) -> Result<(), Error> {
     fs::write(&path, write(&totals)).map_err(Error::file(&path))
 }
 
-fn read(page: &str) -> BTreeMap<String, Total> {
-    let rows = page.lines().filter_map(|line| {
-        let cells: Vec<_> = line.split('|').map(str::trim).collect();
-        let [_, target, cpu, executions, findings, _] = cells[..] else { return None };
-        let total = Total {
-            cpu_minutes: cpu.parse().ok()?,
-            executions: executions.parse().ok()?,
-            findings: findings.parse().ok()?,
-        };
-        Some((target.to_owned(), total))
+fn read(page: &str) -> Result<BTreeMap<String, Total>, Error> {
+    let (_, rows) = page.split_once(HEADING).unwrap_or_default();
+    let totals = rows.lines().map(|row| {
+        let found = read_row(row);
+        found.ok_or_else(|| Error::Found(format!("{PAGE}: failed to read the row {row:?}")))
     });
-    rows.filter(|(target, _)| target != SUM).collect()
+    let totals: Result<BTreeMap<_, _>, _> = totals.collect();
+    totals.map(|mut totals| {
+        totals.remove(SUM);
+        totals
+    })
+}
+
+fn read_row(row: &str) -> Option<(String, Total)> {
+    let cells: Vec<_> = row.split('|').map(str::trim).collect();
+    let [_, target, cpu, executions, findings, _] = cells[..] else { return None };
+    let total = Total {
+        cpu_minutes: cpu.parse().ok()?,
+        executions: executions.parse().ok()?,
+        findings: findings.parse().ok()?,
+    };
+    Some((target.to_owned(), total))
 }
 
 fn write(totals: &BTreeMap<String, Total>) -> String {
@@ -83,6 +93,7 @@ mod tests {
         let totals = BTreeMap::from([("tar".to_owned(), total), ("yaml".to_owned(), total)]);
         let page = write(&totals);
         assert!(page.ends_with("| all | 3.0 | 14 | 2 |\n"), "{page}");
-        assert_eq!(read(&page), totals);
+        assert_eq!(read(&page).unwrap(), totals);
+        assert!(read(&page.replace("1.5", "much")).is_err());
     }
 }

@@ -73,7 +73,7 @@ fn select(mut catalog: Catalog, package: Option<&str>) -> Result<Catalog, Error>
     Ok(catalog)
 }
 
-/// Shortens the names of the channels. Each row repeats one, which may have megabytes.
+/// Shortens the names of the channels. Each row repeats one, which can be megabytes long.
 fn shorten_channels(mut catalog: Catalog) -> Catalog {
     for channel in &mut catalog.channels {
         channel.name = shorten(&channel.name);
@@ -198,8 +198,8 @@ struct ImageRow<'c> {
     bundles: Vec<String>,
 }
 
-/// Returns the images of all bundles, and those that the bundles use, each once. The names of bundles
-/// are shortened, because each image repeats one, which may have megabytes.
+/// Returns the images of all bundles, and those that the bundles use, each once. The names of
+/// bundles are shortened, because each image repeats one, which can be megabytes long.
 fn images(catalog: &Catalog) -> Vec<ImageRow<'_>> {
     let mut images: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for bundle in &catalog.bundles {

@@ -176,7 +176,7 @@ async fn interrupted(
                 )),
             };
             match (cancelled, seen) {
-                // The creation of the Job was not answered: this is still an interruption.
+                // The creation of the Job got no response: this is still an interruption.
                 (Err(failure), None) if failure.reason == Reason::ApiUnreachable => {
                     (format!("interrupted; {}", failure.message), CONTINUE_HINT)
                 }

@@ -21,7 +21,7 @@ mod tests;
 pub(crate) struct AnnotationsFile {
     /// The annotations. Upstream's six are always among them.
     pub(crate) annotations: BTreeMap<String, String>,
-    /// Findings about entries that were left out.
+    /// Findings about entries that were dropped.
     pub(crate) findings: Findings,
 }
 

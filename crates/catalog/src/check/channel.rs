@@ -20,7 +20,7 @@ pub(crate) fn check(
     problems: &mut Problems,
 ) {
     let Channel { package, name, entries, place } = channel;
-    // A name may have megabytes, and a message is made for each entry.
+    // A name can be megabytes long, and each entry can have a message.
     let [shown_package, shown_name] = [package, name].map(|it| excerpt::shorten(it));
     let problem = |rule, place: Place, message: String| {
         Problem::new(rule, place, message).package(package).channel(name)

@@ -19,7 +19,7 @@ pub(crate) fn check(
     problems: &mut Problems,
 ) {
     let Deprecations { package, entries, place } = deprecations;
-    // A name may have megabytes, and a message is made for each entry.
+    // A name can be megabytes long, and each entry can have a message.
     let shown_package = excerpt::shorten(package);
     let mut seen = HashSet::new();
     for (index, entry) in entries.iter().enumerate() {

@@ -32,7 +32,7 @@ pub(crate) fn check<'c>(
             if other <= own {
                 continue;
             }
-            // A version may have megabytes, and each entry can have a message.
+            // A version can be megabytes long, and each entry can have a message.
             let [shown, own, target, other] =
                 [&*entry.name, own_text, &*entry.replaces, other_text].map(shorten);
             let message = format!(

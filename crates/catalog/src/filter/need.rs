@@ -21,8 +21,8 @@ pub(super) type Key = (String, String);
 pub struct Needs {
     /// The bundles and what they require. A bundle that appears several times has several items.
     pub(super) bundles: Vec<(Key, BTreeSet<Need>)>,
-    /// The indices of the bundles that provide an API. A name may have megabytes, and a bundle may
-    /// provide thousands of APIs.
+    /// The indices of the bundles that provide an API. A name can be megabytes long, and a bundle
+    /// may provide thousands of APIs.
     pub(super) providers: BTreeMap<Api, BTreeSet<usize>>,
 }
 

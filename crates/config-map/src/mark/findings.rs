@@ -1,7 +1,7 @@
 //! The mark [`FINDINGS`]: the findings of the reader of a bundle.
 //!
 //! The loader repeats the findings about the files in the ConfigMap. Without this mark, a user of
-//! the ConfigMap would never learn what was left out before, such as a reserved annotation.
+//! the ConfigMap would never learn what was dropped before, such as a reserved annotation.
 
 use std::collections::BTreeMap;
 

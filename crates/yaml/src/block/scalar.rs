@@ -225,8 +225,8 @@ fn is_colon(from: &[u8]) -> bool {
     matches!(from, [b':'] | [b':', b' ', ..])
 }
 
-/// Checks whether a plain scalar can start so in a block collection. Some other scalars are left to
-/// the library.
+/// Checks whether a plain scalar can start like this in a block collection. Some other scalars are
+/// left to the library.
 fn starts_plain(bytes: &[u8]) -> bool {
     match bytes {
         [b'-', second, ..] => !matches!(second, b' ' | b'\t'),

@@ -1,4 +1,4 @@
-//! Objects whose creation the API server answers late, with an error, or not at all.
+//! Objects whose creation gets a late response, an error, or no response.
 
 use std::collections::BTreeSet;
 

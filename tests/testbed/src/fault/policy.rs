@@ -31,8 +31,8 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::Setting`] if the policy has peers or ports of another form than addresses and
-    /// numbers; [`Error::Ended`] with the words of iptables.
+    /// Returns [`Error::Setting`] if the policy has peers or ports of another form than addresses
+    /// and numbers; [`Error::Ended`] with the words of iptables.
     pub fn imitate_egress(
         &self,
         index: usize,

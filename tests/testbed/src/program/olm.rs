@@ -34,8 +34,8 @@ impl Olm {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] if busybox is missing and cannot be installed; [`Error::Ended`] with the
-    /// end of its output if a build fails.
+    /// Returns [`Error::Missing`] if busybox is missing and cannot be installed; [`Error::Ended`]
+    /// with the end of its output if a build fails.
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         outside(|| {
             debian::install(&debian::OLM, tell)?;

@@ -30,7 +30,7 @@ const DIALECT: Source = Source {
 ///
 /// # Errors
 ///
-/// As [`Peers::prepare`].
+/// Returns the errors of [`Peers::prepare`].
 pub fn dialect(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
     outside(|| {
         let (directory, _) = module::programs(cache, &DIALECT, tell)?;
@@ -55,8 +55,8 @@ impl Peers {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with the end of its output if a build fails, or if Go is missing and
-    /// cannot be fetched.
+    /// Returns [`Error::Ended`] with the end of its output if a build fails, or if Go is missing
+    /// and cannot be fetched.
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         outside(|| {
             let (directory, _) = module::programs(cache, &SOURCE, tell)?;

@@ -1,7 +1,7 @@
 //! Fills the ConfigMap of a bundle from the copy of the bundle.
 //!
 //! This fails only where upstream or the API server would fail, or where going on is not safe.
-//! Other things that `serve` refuses are left out with a warning.
+//! Other things that `serve` refuses are dropped with a warning.
 
 use std::ffi::OsString;
 
