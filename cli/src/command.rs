@@ -28,9 +28,10 @@ use unlade_yaml as yaml;
 pub use crate::args::Program;
 use crate::{
     args::{self, Command},
-    error::{self, Error},
+    error::Error,
     exit::Exit,
     screen::Screen,
+    stderr,
 };
 pub(crate) use catalog::{DrawError, MigrateError, ProblemError, Unrendered};
 pub(crate) use launch::CredentialsError;
@@ -51,7 +52,7 @@ pub fn main(program: Program) -> ExitCode {
     let screen = Screen::new(args.color);
     match run(program, args.command, &screen) {
         Ok(()) => Exit::Success,
-        Err(error) => error::report(&error, &screen),
+        Err(error) => stderr::report(&error, &screen),
     }
     .into()
 }

@@ -14,8 +14,8 @@ use unlade_launcher::{client, read_pull_secret};
 
 use crate::{
     args::{Connection, PullSecret},
-    error::{self, Error as CommandError},
-    log,
+    error::Error as CommandError,
+    log, stderr,
 };
 
 /// How long a server may take to accept a connection. A server that takes longer counts as
@@ -210,11 +210,12 @@ fn withhold_credentials(config: &mut Config) {
         impersonate_user_extra: auth.impersonate_user_extra.take(),
         ..AuthInfo::default()
     };
-    error::note(&format!(
-        "warning: the connection to {} does not use TLS, so the credentials of the kubeconfig are \
-         not sent, as with kubectl",
+    let warning = format!(
+        "the connection to {} does not use TLS, so the credentials of the kubeconfig are not sent, \
+         as with kubectl",
         config.cluster_url
-    ));
+    );
+    stderr::note(&stderr::plain_warning(&warning));
 }
 
 /// Returns the namespace without connecting to the cluster. The default is `default`.

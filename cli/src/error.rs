@@ -1,20 +1,17 @@
-//! Reports errors and warnings on standard error: each once, with all its causes, and with a hint
-//! where one is known.
+//! [`Error`]: why a command failed, with its exit code, and with a hint where one is known.
 
 pub(crate) mod evidence;
 mod exit;
 mod hint;
 mod nearby;
 
-use std::fmt::Display;
-use std::io::{self, Write as _};
+use std::io;
 
-use unlade_bundle::{Finding, finding, source};
+use unlade_bundle::{finding, source};
 use unlade_config_map::encode;
 use unlade_launcher::Failure;
 use unlade_loader as loader;
 use unlade_oci as oci;
-use unlade_text as text;
 
 use crate::{
     command::{CredentialsError, DrawError, MigrateError, ProblemError, Unrendered},
@@ -22,6 +19,7 @@ use crate::{
     exit::Exit,
     input,
     screen::Screen,
+    stderr,
     summary::count,
 };
 
@@ -226,7 +224,7 @@ impl Error {
     pub(crate) fn load(name: String, source: loader::Error, screen: &Screen) -> Self {
         match source {
             loader::Error::Lossy(findings) => {
-                warn_findings(&findings, screen);
+                stderr::warn_findings(&findings, screen);
                 Self::Reported(finding::count(&findings))
             }
             loader::Error::NoBundle => Self::NoBundle { name },
@@ -256,45 +254,6 @@ fn describe_launches(failed: usize, all: usize, not_deleted: usize) -> String {
         (0, _) => deletions,
         _ => format!("{launches}, and {deletions}"),
     }
-}
-
-/// Reports `error` with its evidence and its hint, and returns its exit code.
-pub(crate) fn report(error: &Error, screen: &Screen) -> Exit {
-    let exit = error.exit();
-    if exit != Exit::Success && !matches!(error, Error::Different) {
-        print_labelled("error", screen.err.error, &text::chain(error));
-        for line in error.failure().map(evidence::lines).unwrap_or_default() {
-            _ = writeln!(io::stderr(), "  {}", text::line(&line));
-        }
-        if let Some(hint) = error.hint() {
-            print_labelled("hint", screen.err.hint, &hint);
-        }
-    }
-    exit
-}
-
-/// Warns about the findings of a bundle, as many as [`finding::listed`] lists.
-pub(crate) fn warn_findings<'f>(findings: impl IntoIterator<Item = &'f Finding>, screen: &Screen) {
-    for line in finding::listed(findings) {
-        print_labelled("warning", screen.err.warning, &line);
-    }
-}
-
-/// Warns about other items, as many as [`finding::listed_items`] lists.
-pub(crate) fn warn<T: Display>(what: impl IntoIterator<Item = T>, screen: &Screen) {
-    for line in finding::listed_items(what) {
-        print_labelled("warning", screen.err.warning, &line);
-    }
-}
-
-/// Writes a line to standard error.
-pub(crate) fn note(text: &str) {
-    _ = writeln!(io::stderr(), "{}", text::line(text));
-}
-
-fn print_labelled(label: &str, style: anstyle::Style, text: &str) {
-    // If standard error fails, the error cannot be reported anywhere.
-    _ = writeln!(io::stderr(), "{style}{label}{style:#}: {}", text::line(text));
 }
 
 fn finding_count(n_findings: usize) -> String {

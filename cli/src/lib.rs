@@ -108,6 +108,8 @@ mod screen;
 #[cfg(feature = "command")]
 mod source;
 #[cfg(feature = "command")]
+mod stderr;
+#[cfg(feature = "command")]
 mod summary;
 #[cfg(feature = "command")]
 mod table;

@@ -36,8 +36,8 @@ pub struct Batch {
     pub pack: NonZeroUsize,
 }
 
-/// The number of bundles in a pack that suits the defaults of Kubernetes: a kubelet pulls up to ten
-/// images at once and then five per second, and the tool image is one of them.
+/// The number of bundles in a pack whose images, with the tool image, a kubelet pulls without a
+/// pause by default: its limit is five pulls per second, with a burst of ten.
 pub const DEFAULT_PACK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
 
 /// The maximum number of bundles in a pack. The outcomes of this many bundles always fit in the
@@ -149,7 +149,7 @@ impl Launcher {
         progress: &Progress,
         updates: &UnboundedSender<BatchUpdate>,
     ) {
-        let is_last = progress.n_left.fetch_sub(1, Ordering::Relaxed) == 1;
+        progress.n_left.fetch_sub(1, Ordering::Relaxed);
         let start = Instant::now();
         let ended = |place: usize, outcome: LaunchOutcome| {
             if let LaunchOutcome::Failed(failure) = &outcome {
@@ -163,14 +163,7 @@ impl Launcher {
                 send(updates, BatchUpdate::Ended { index, took, outcome: outcome.clone() });
             }
         };
-        let refused = match progress.failed_cluster.get() {
-            Some(failure) => Some(LaunchOutcome::Failed(failure.clone())),
-            None if progress.has_failed.load(Ordering::Relaxed) && !batch.keep_going => {
-                Some(LaunchOutcome::NotBegun)
-            }
-            None => None,
-        };
-        if let Some(outcome) = refused {
+        if let Some(outcome) = progress.refusal(batch) {
             return (0..pack.len()).for_each(|place| ended(place, outcome.clone()));
         }
         let sinks: Vec<_> = pack.iter().map(|distinct| sink(distinct, updates)).collect();
@@ -180,8 +173,9 @@ impl Launcher {
             Err(failure) => ended(place, LaunchOutcome::Failed(failure)),
         };
         let job = Box::pin(launch::pack(self, &shares, &ended)).await;
-        // Wait for the Job to finish only if a queued launch needs this slot.
-        let is_slot_needed = !is_last && progress.n_left.load(Ordering::Relaxed) > 0;
+        // Wait for the Job to finish only if a launch that has not started will need this slot.
+        let is_slot_needed =
+            progress.n_left.load(Ordering::Relaxed) > 0 && progress.refusal(batch).is_none();
         if let (Some(job), Some((request, _)), true) = (job, pack.first(), is_slot_needed) {
             self.wait_until_finished(&request.namespace, &job).await;
         }
@@ -258,6 +252,19 @@ struct Progress {
     failed_cluster: OnceLock<Failure>,
     /// The number of packs that have not started.
     n_left: AtomicUsize,
+}
+
+impl Progress {
+    /// Returns the outcome of a pack that must not start, because an earlier launch has failed.
+    fn refusal(&self, batch: &Batch) -> Option<LaunchOutcome> {
+        match self.failed_cluster.get() {
+            Some(failure) => Some(LaunchOutcome::Failed(failure.clone())),
+            None if self.has_failed.load(Ordering::Relaxed) && !batch.keep_going => {
+                Some(LaunchOutcome::NotBegun)
+            }
+            None => None,
+        }
+    }
 }
 
 /// Returns the distinct requests, with the indexes of each.

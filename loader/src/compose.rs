@@ -55,7 +55,7 @@ pub(crate) fn compose(source: Source<'_>, reader: &yaml::Reader) -> Result<Loade
     Ok(Loaded { bundle, package_manifest, report: findings.into_vec() })
 }
 
-/// Chooses the PackageManifest among the files: the first one by key (004.18).
+/// Chooses the PackageManifest among the files: the first one by key (design 004.18).
 fn choose_package<'a>(
     packages: Vec<(&'a str, PackageManifest)>,
     bundle: &Bundle,

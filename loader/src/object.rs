@@ -45,7 +45,7 @@ const OUTLINE: yaml::Outline = yaml::Outline::new(
 pub struct Object {
     /// The ConfigMap key of the file.
     pub key: String,
-    /// The kind. Empty for an object without content, which upstream keeps (004.16).
+    /// The kind. Empty for an object without content, which upstream keeps (design 004.16).
     pub kind: String,
     /// The API version. Empty if the object has none.
     pub api_version: String,

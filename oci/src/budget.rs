@@ -1,4 +1,4 @@
-//! The budget of one call of [`read`](crate::read). It covers all layers, all documents, and
+//! The budget of one call that reads an image. It covers all layers, all documents, and
 //! repeated reads of a layer.
 
 use std::collections::HashMap;
@@ -134,23 +134,24 @@ impl<R: Read> Read for Metered<'_, R> {
 /// A reader that counts the bytes of the input file `name` when they arrive, because the size that
 /// a stranger announces proves nothing.
 pub(crate) struct Received<'a, R> {
-    inner: Metered<'a, R>,
+    inner: R,
+    budget: &'a Budget,
     name: String,
     count: u64,
 }
 
 impl<'a, R> Received<'a, R> {
     pub(crate) fn new(inner: R, name: String, budget: &'a Budget) -> Self {
-        Self { inner: Metered::new(inner, budget), name, count: 0 }
+        Self { inner, budget, name, count: 0 }
     }
 }
 
 impl<R: Read> Read for Received<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.inner.inner.read(buffer)?;
+        let n = self.inner.read(buffer)?;
         self.count += n as u64;
-        self.inner.budget.add_input(&self.name, self.count);
-        self.inner.budget.count_read(n as u64)?;
+        self.budget.add_input(&self.name, self.count);
+        self.budget.count_read(n as u64)?;
         Ok(n)
     }
 }

@@ -13,6 +13,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path as FilePath, PathBuf};
 
+use unlade_directory::{CopyError, copy_file};
+
 use self::tree::{Node, Tree};
 use crate::budget::Budget;
 use crate::image::{self, each_layer, find_manifest};
@@ -206,7 +208,7 @@ impl Extraction<'_> {
         }
         // Each part counts, because parent directories without an entry are created too.
         path::parts(&path).try_for_each(|part| self.budget.count_name(part))?;
-        let node = self.node(entry, &path, directory)?;
+        let node = self.store_node(entry, &path, directory)?;
         self.tree.add(path, node);
         Ok(())
     }
@@ -234,7 +236,7 @@ impl Extraction<'_> {
     }
 
     /// Returns the node for the entry at `path` in `directory`, and stores its data.
-    fn node<R: Read>(
+    fn store_node<R: Read>(
         &mut self,
         entry: &mut Entry<'_, R>,
         path: &[u8],
@@ -263,6 +265,7 @@ impl Extraction<'_> {
             }
             // A parent of the directory that is not a directory.
             _ if !is_inside => Node::Link(Vec::new()),
+            Kind::Sparse => return Err(entry_error(path, "is a sparse file")),
             _ => return Err(entry_error(path, "is neither a file, a directory nor a link")),
         })
     }
@@ -352,21 +355,14 @@ fn is_beneath(path: &[u8], above: &[u8]) -> bool {
 /// Copies `from` to `to`, and returns the number of bytes. An error of `to` is passed to `fails`,
 /// so that it is not reported as a damaged layer.
 fn write_file(
-    from: &mut impl Read,
-    to: &mut impl Write,
+    from: &mut dyn Read,
+    to: &mut dyn Write,
     fails: impl Fn(io::Error) -> Error,
 ) -> Result<u64, Error> {
-    let (mut buffer, mut size) = ([0; 8 << 10], 0);
-    loop {
-        let count = match from.read(&mut buffer) {
-            Ok(0) => return Ok(size),
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error.into()),
-        };
-        to.write_all(buffer.get(..count).unwrap_or_default()).map_err(&fails)?;
-        size += count as u64;
-    }
+    copy_file(from, to).map_err(|error| match error {
+        CopyError::Read(source) => source.into(),
+        CopyError::Write(source) => fails(source),
+    })
 }
 
 fn entry_error(path: &[u8], problem: &'static str) -> Error {

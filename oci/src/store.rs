@@ -1,4 +1,4 @@
-//! Reads files by name from a directory or from a tar archive.
+//! Reads files by name from a directory or an archive, and blobs from an [`Origin`].
 
 pub(crate) mod input;
 
@@ -91,7 +91,7 @@ pub enum Error {
     },
 }
 
-/// A directory or an archive.
+/// A directory, an archive or an [`Origin`].
 pub(crate) struct Store<'a> {
     budget: &'a Budget,
     place: Place<'a>,
@@ -135,8 +135,8 @@ impl<'a> Store<'a> {
         path::normalize(name.as_bytes()).is_some_and(|path| archive.ambiguous.contains(&path))
     }
 
-    /// Opens the file `name` for streaming, with its current size. The caller must ensure that the
-    /// name does not lead out of the directory.
+    /// Opens the file `name`. The caller must ensure that the name does not lead out of the
+    /// directory.
     pub(crate) fn open(&self, name: &str) -> Result<Box<dyn Read + '_>, Error> {
         match &self.place {
             Place::Directory(directory) => {

@@ -2,8 +2,8 @@
 //!
 //! A base image can contain a hundred thousand files, but a bundle needs only two directories. So a
 //! tree keeps only the wanted paths, their direct children, and their parent directories. The
-//! directories of a bundle are flat (003.7): of deeper files, only the nested directory is kept, so
-//! that an error can name it.
+//! directories of a bundle are flat (design 003.7): of deeper files, only the nested directory is
+//! kept, so that an error can name it.
 //!
 //! The tree stores each part of a path once, so the cost of a lookup is proportional to the length
 //! of the path.

@@ -266,7 +266,8 @@ impl Client {
         Err(self.refusal(found, &body, what.to_owned()))
     }
 
-    /// Returns the error that a response means, unless its status is the expected one.
+    /// Returns the error for a response with this status: access was denied, or the request was
+    /// refused.
     pub(crate) fn refusal(&self, found: StatusCode, body: &[u8], what: String) -> Error {
         let status = format!("{found} {}", words(body)).trim().to_owned();
         if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&found) {

@@ -87,7 +87,7 @@ pub struct Options {
     /// The number of images that are read at the same time, 0 counts as 1. They share the
     /// [`TRANSFERS`](unlade_oci::limit::TRANSFERS), and the part of the cache that is filled in
     /// advance.
-    pub readers: usize,
+    pub images_at_once: usize,
 }
 
 impl Options {

@@ -110,8 +110,8 @@ impl Remote {
     }
 
     /// Returns the number of images that are read at the same time.
-    fn readers(&self) -> usize {
-        self.options.readers.max(1)
+    fn images_at_once(&self) -> usize {
+        self.options.images_at_once.max(1)
     }
 
     /// Requests a manifest or an index.
@@ -214,7 +214,7 @@ impl Origin for Remote {
         if transfers == 1 {
             return;
         }
-        let mut left = cache.max_size() / self.readers() as u64;
+        let mut left = cache.max_size() / self.images_at_once() as u64;
         let mut seen = HashSet::new();
         let mut wanted = Vec::new();
         for part in parts {
@@ -242,6 +242,6 @@ impl Origin for Remote {
     }
 
     fn max_readers(&self) -> usize {
-        (TRANSFERS / self.readers()).max(1)
+        (TRANSFERS / self.images_at_once()).max(1)
     }
 }

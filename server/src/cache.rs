@@ -4,9 +4,7 @@
 //! |---|---|
 //! | the texts, one after another | any |
 //! | the [`Records`] as JSON | any |
-//! | [`MAGIC`] | 16 |
-//! | the length of the texts, little-endian | 8 |
-//! | the [identity](identify) of the catalog | 32 |
+//! | the [`Trailer`] | 56 |
 //! | the SHA-256 of everything before it | 32 |
 
 use std::fmt;
@@ -28,8 +26,10 @@ const FILE: &str = "unlade.v1";
 const PARTIAL: &str = "unlade.v1.partial";
 /// Identifies a file in this format.
 const MAGIC: &[u8; 16] = b"unlade cache v1\n";
-/// The length of what follows the JSON.
-const TRAILER: usize = 16 + 8 + 32 + 32;
+/// The length of a SHA-256, in bytes.
+const HASH: usize = 32;
+/// The length of the [`Trailer`], in bytes.
+const TRAILER: usize = MAGIC.len() + size_of::<u64>() + HASH;
 /// The maximum size of the file, in bytes.
 const MAX_FILE: u64 = 8 << 30;
 /// The maximum size of the JSON, in bytes.
@@ -81,6 +81,40 @@ pub(crate) enum Unfit {
     Records(#[from] serde_json::Error),
 }
 
+/// What follows the records, without the SHA-256 of the file.
+///
+/// | part | bytes |
+/// |---|---|
+/// | [`MAGIC`] | 16 |
+/// | the length of the texts, little-endian | 8 |
+/// | the [identity](identify) of the catalog | 32 |
+#[derive(Debug, PartialEq, Eq)]
+struct Trailer {
+    /// The length of the texts, in bytes.
+    texts: u64,
+    /// The [identity](identify) of the catalog.
+    catalog: [u8; HASH],
+}
+
+impl Trailer {
+    fn to_bytes(&self) -> [u8; TRAILER] {
+        let mut bytes = [0; TRAILER];
+        let texts = self.texts.to_le_bytes();
+        let parts = MAGIC.iter().chain(&texts).chain(&self.catalog);
+        bytes.iter_mut().zip(parts).for_each(|(to, from)| *to = *from);
+        bytes
+    }
+
+    /// Returns `None` if the file is not in this format.
+    fn from_bytes(bytes: &[u8; TRAILER]) -> Option<Self> {
+        let (magic, rest) = bytes.split_first_chunk()?;
+        let (texts, rest) = rest.split_first_chunk()?;
+        let (catalog, _) = rest.split_first_chunk()?;
+        let texts = u64::from_le_bytes(*texts);
+        (magic == MAGIC).then_some(Self { texts, catalog: *catalog })
+    }
+}
+
 /// The cache of a catalog in a directory.
 #[derive(Debug)]
 pub(crate) struct Cache {
@@ -120,23 +154,20 @@ impl Cache {
     pub(crate) fn open(&self, catalog: &[u8; 32]) -> Result<Index, Unfit> {
         let file = open(&self.directory.join(FILE), OFlags::RDONLY)?;
         let len = file.metadata()?.len();
-        let mut trailer = [0; TRAILER];
-        let Some(end) = len.checked_sub(TRAILER as u64).filter(|_| len <= MAX_FILE) else {
-            return Err(Unfit::Format);
-        };
+        let end = len.checked_sub((TRAILER + HASH) as u64).filter(|_| len <= MAX_FILE);
+        let end = end.ok_or(Unfit::Format)?;
+        let (mut trailer, mut digest) = ([0; TRAILER], [0; HASH]);
         file.read_exact_at(&mut trailer, end)?;
-        let (magic, rest) = trailer.split_at(16);
-        let (texts, rest) = rest.split_at(8);
-        let (digest_of_catalog, digest) = rest.split_at(32);
-        let texts = u64::from_le_bytes(texts.try_into().unwrap_or_default());
+        let hashed = end + TRAILER as u64;
+        file.read_exact_at(&mut digest, hashed)?;
+        let trailer = Trailer::from_bytes(&trailer).ok_or(Unfit::Format)?;
+        let texts = trailer.texts;
         let n_records = end.checked_sub(texts).filter(|n| *n <= MAX_RECORDS);
-        let Some(n_records) = n_records.filter(|_| magic == MAGIC) else {
-            return Err(Unfit::Format);
-        };
-        if digest_of_catalog != catalog {
+        let n_records = n_records.ok_or(Unfit::Format)?;
+        if trailer.catalog != *catalog {
             return Err(Unfit::OtherCatalog);
         }
-        if hash(&file, len - 32)?.as_slice() != digest {
+        if hash(&file, hashed)? != digest {
             return Err(Unfit::Damaged);
         }
         let mut json = vec![0; usize::try_from(n_records).map_err(|_| Unfit::Format)?];
@@ -182,12 +213,10 @@ impl Cache {
         serde_json::to_writer(&mut writer, &index.records)?;
         writer.flush()?;
         let end = file.metadata()?.len();
-        if end.saturating_sub(texts) > MAX_RECORDS || end + TRAILER as u64 > MAX_FILE {
+        if end.saturating_sub(texts) > MAX_RECORDS || end + (TRAILER + HASH) as u64 > MAX_FILE {
             return Err(io::Error::other("the catalog is too large for a cache"));
         }
-        writer.write_all(MAGIC)?;
-        writer.write_all(&texts.to_le_bytes())?;
-        writer.write_all(catalog)?;
+        writer.write_all(&Trailer { texts, catalog: *catalog }.to_bytes())?;
         writer.flush()?;
         drop(writer);
         let len = file.metadata()?.len();

@@ -24,6 +24,7 @@ use tower_http::compression::predicate::SizeAbove;
 use unlade_text::hex;
 
 use crate::metas::{Metas, Query};
+use crate::server::ServeError;
 
 /// The format of the responses, as catalogd names it.
 const JSON_LINES: &str = "application/jsonl";
@@ -42,17 +43,20 @@ struct Served {
 }
 
 /// Serves the API.
-pub(crate) fn router(metas: Metas) -> Router {
-    let Ok(etag) = format!("\"{}\"", hex(metas.digest())).parse() else {
-        return Router::new();
-    };
+///
+/// # Errors
+///
+/// Returns an error if the digest of the metas does not make an entity tag.
+pub(crate) fn router(metas: Metas) -> Result<Router, ServeError> {
+    let tag = format!("\"{}\"", hex(metas.digest()));
+    let etag = tag.parse().map_err(|_| ServeError::EntityTag { tag })?;
     let served = Served { metas: Arc::new(metas), etag, modified: SystemTime::now() };
-    Router::new()
+    Ok(Router::new()
         .route("/api/v1/all", get(all))
         .route("/api/v1/metas", get(some))
         .with_state(served)
         .layer(CompressionLayer::new().compress_when(SizeAbove::new(MIN_COMPRESSED)))
-        .layer(middleware::map_response(weaken))
+        .layer(middleware::map_response(weaken)))
 }
 
 /// Marks the tag of a compressed response as weak, because its bytes are not those of the others with

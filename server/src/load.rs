@@ -137,7 +137,7 @@ pub(crate) fn load(path: &Path, options: &Options) -> Result<Loaded, Error> {
     Ok(Loaded { index, cache, digest: is_unchanged.then_some(before) })
 }
 
-/// Checks whether `directory`, which may not exist yet, is the directory `catalog` or inside it.
+/// Checks whether `dir`, which may not exist yet, is `catalog` or inside it.
 fn is_inside(dir: &Path, catalog: &Path) -> bool {
     let (Ok(dir), Ok(catalog)) = (path::absolute(dir), catalog.canonicalize()) else {
         return false;

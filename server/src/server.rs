@@ -106,6 +106,12 @@ pub enum ServeError {
     /// The descriptors of the API could not be registered.
     #[error("failed to set up the reflection service")]
     Reflection(#[from] tonic_reflection::server::Error),
+    /// The digest of the catalog does not make an entity tag.
+    #[error("failed to set up the HTTP API: the entity tag {tag} of the catalog is invalid")]
+    EntityTag {
+        /// The tag.
+        tag: String,
+    },
 }
 
 impl Default for Options {
@@ -163,36 +169,33 @@ impl Server {
     ) -> Result<(), ServeError> {
         let Listeners { grpc, metrics, http } = listeners.into();
         let Options { connections: limit, calls: max_calls, grace, .. } = self.options;
-        let (serving, mut is_serving) = watch::channel(true);
+        let (serving, is_serving) = watch::channel(true);
         let max_calls = max_calls.min(Semaphore::MAX_PERMITS);
         let calls = Arc::new(Semaphore::new(max_calls));
         let measured = metrics
             .map(|listener| (listener, Arc::new(Metrics::new(&self.cache, self.digest.as_ref()))));
-        let services = self.routes(is_serving.clone())?.into_axum_router();
-        let services = call::limit(services, Arc::clone(&calls));
-        let services = match &measured {
-            Some((_, metrics)) => Arc::clone(metrics).measure(services),
-            None => services,
-        };
-        let service = Routes::from(services).prepare();
+        let own_metrics = measured.as_ref().map(|(_, metrics)| metrics);
+        let services = self.measured_services(own_metrics, &calls, is_serving.clone())?;
         // The connections are tasks of their own. They end with this method, even if it is cancelled.
-        let (_connected, cut) = oneshot::channel();
+        let (_until_return, cut) = oneshot::channel();
         let cut = cut.shared();
-        let http = http.map(|(listener, metas)| {
-            let mut is_serving = is_serving.clone();
-            let stopped = async move { _ = is_serving.wait_for(|is_serving| !is_serving).await };
-            let api = catalogd::router(metas);
-            let api = match &measured {
-                Some((_, metrics)) => Arc::clone(metrics).count(api),
-                None => api,
-            };
-            http::serve(listener, api, limit, stopped, cut.clone())
-        });
+        let http = match http {
+            Some((listener, metas)) => {
+                let api = catalogd::router(metas)?;
+                let api = match own_metrics {
+                    Some(metrics) => Arc::clone(metrics).count(api),
+                    None => api,
+                };
+                let stopped = stopping(is_serving.clone());
+                Some(http::serve(listener, api, limit, stopped, cut.clone()))
+            }
+            None => None,
+        };
         // The metrics can be read until the last call has ended.
-        let (running, ended) = oneshot::channel::<()>();
+        let (grpc_running, grpc_ended) = oneshot::channel::<()>();
         let metrics = measured.map(|(listener, metrics)| {
             let router = metrics.router(calls, max_calls);
-            http::serve(listener, router, limit, ended.map(drop), cut.clone())
+            http::serve(listener, router, limit, grpc_ended.map(drop), cut.clone())
         });
         let connections = connection::accept(grpc, limit, cut.clone());
         let shutdown = async move {
@@ -206,20 +209,16 @@ impl Server {
             .http2_max_pending_accept_reset_streams(Some(MAX_RESETS))
             .http2_max_local_error_reset_streams(Some(MAX_RESETS))
             .max_concurrent_streams(MAX_STREAMS)
-            .serve_with_incoming_shutdown(service, connections, shutdown);
+            .serve_with_incoming_shutdown(services, connections, shutdown);
         let grpc = async {
             let served = grpc.await;
-            drop(running);
+            drop(grpc_running);
             served
         };
         let others = future::join(OptionFuture::from(http), OptionFuture::from(metrics));
-        let serving = future::try_join(grpc, others.map(Ok));
-        let end = async {
-            // It fails when the sender is dropped, which is the end too.
-            _ = is_serving.wait_for(|is_serving| !is_serving).await;
-            sleep(grace).await;
-        };
-        match future::select(pin!(serving), pin!(end)).await {
+        let everything = future::try_join(grpc, others.map(Ok));
+        let end = after_grace(is_serving, grace);
+        match future::select(pin!(everything), pin!(end)).await {
             Either::Left((served, _)) => {
                 served?;
                 Ok(())
@@ -229,6 +228,22 @@ impl Server {
                 Ok(())
             }
         }
+    }
+
+    /// Returns the services with the limit of calls, and with the metrics if they are served.
+    fn measured_services(
+        &self,
+        metrics: Option<&Arc<Metrics>>,
+        calls: &Arc<Semaphore>,
+        is_serving: watch::Receiver<bool>,
+    ) -> Result<Routes, ServeError> {
+        let services = self.routes(is_serving)?.into_axum_router();
+        let services = call::limit(services, Arc::clone(calls));
+        let services = match metrics {
+            Some(metrics) => Arc::clone(metrics).measure(services),
+            None => services,
+        };
+        Ok(Routes::from(services).prepare())
     }
 
     /// Returns the services.
@@ -248,4 +263,16 @@ impl Server {
             .add_service(reflection().build_v1()?.max_decoding_message_size(MAX_REQUEST))
             .add_service(reflection().build_v1alpha()?.max_decoding_message_size(MAX_REQUEST)))
     }
+}
+
+/// Waits until the server is stopping.
+async fn stopping(mut is_serving: watch::Receiver<bool>) {
+    // It fails when the sender is dropped, which is the end too.
+    _ = is_serving.wait_for(|is_serving| !is_serving).await;
+}
+
+/// Waits until the server is stopping, and then for `grace`.
+async fn after_grace(is_serving: watch::Receiver<bool>, grace: Duration) {
+    stopping(is_serving).await;
+    sleep(grace).await;
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use unlade_directory::{CopyError, copy_file};
 
 /// The name of the binary in a directory.
 pub(crate) const NAME: &str = "unlade-unpacker";
@@ -44,20 +45,26 @@ pub(crate) fn install(destination: &Path) -> Result<PathBuf, Error> {
         .map_err(|errno| Error::Source(errno.into()))?;
     let is_directory = destination.is_dir();
     let path = if is_directory { destination.join(NAME) } else { destination.to_owned() };
-    copy(File::from(source), &path, 0o755)
-        .map_err(|source| Error::Destination { path: path.clone(), source })?;
+    copy(File::from(source), &path, 0o755).map_err(|error| match error {
+        CopyError::Read(source) => Error::Source(source),
+        CopyError::Write(source) => Error::Destination { path: path.clone(), source },
+    })?;
     Ok(path)
 }
 
 /// Copies `source` to `path` completely or not at all, with this mode independent of the umask.
-pub(crate) fn copy(mut source: File, path: &Path, mode: u32) -> io::Result<()> {
-    let unfinished = Unfinished::next_to(path)?;
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&unfinished.0)?;
-    io::copy(&mut source, &mut file)?;
-    file.set_permissions(fs::Permissions::from_mode(mode))?;
+pub(crate) fn copy(mut source: File, path: &Path, mode: u32) -> Result<(), CopyError> {
+    let unfinished = Unfinished::next_to(path).map_err(CopyError::Write)?;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&unfinished.0)
+        .map_err(CopyError::Write)?;
+    copy_file(&mut source, &mut file)?;
+    file.set_permissions(fs::Permissions::from_mode(mode)).map_err(CopyError::Write)?;
     // No fsync: the file does not need to survive a crash of the node, because the pod does not.
     drop(file);
-    fs::rename(&unfinished.0, path)
+    fs::rename(&unfinished.0, path).map_err(CopyError::Write)
 }
 
 /// A file that is removed unless it was renamed.

@@ -7,7 +7,7 @@ use clap::{Args as Group, Subcommand, ValueEnum};
 use unlade_registry::cache;
 
 use super::Size;
-use crate::progress;
+use crate::{progress, stderr};
 
 /// Where blobs of registries are kept on this machine.
 #[derive(Debug, Clone, Group)]
@@ -46,7 +46,8 @@ impl CachePlace {
         }
         let limit = u64::try_from(self.blob_cache_size.0).unwrap_or(u64::MAX);
         Some(cache::Cache::new(self.directory.directory()?, limit, |problem| {
-            progress::note(&format!("warning: {problem}; images are read without the cache"));
+            let warning = format!("{problem}; images are read without the cache");
+            progress::note(&stderr::plain_warning(&warning));
         }))
     }
 }

@@ -8,9 +8,10 @@ use unlade_registry::cache;
 use crate::{
     age,
     args::{Cache, CacheCommand, CacheDirectory, CacheList, CachePrune},
-    error::{self, Error},
+    error::Error,
     output,
     screen::Screen,
+    stderr,
     summary::{count, size_of},
     table::{Align, Table},
 };
@@ -49,7 +50,7 @@ fn list(args: CacheList, screen: &Screen) -> Result<(), Error> {
         return output::print_json(&json!({"blobs": blobs})).map_err(Error::Output);
     }
     if entries.is_empty() {
-        error::note("No blobs found");
+        stderr::note("No blobs found");
         return Ok(());
     }
     let mut table = Table::new([

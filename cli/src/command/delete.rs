@@ -8,8 +8,8 @@ use super::get::{describe_missing, require_found};
 use crate::{
     args::{Delete, DryRun},
     connection,
-    error::{self, Error},
-    output,
+    error::Error,
+    output, stderr,
 };
 
 pub(super) fn run(args: Delete) -> Result<(), Error> {
@@ -36,7 +36,7 @@ pub(super) fn run(args: Delete) -> Result<(), Error> {
             items.into_iter().map(|item| (item.namespace, item.name)).collect()
         };
         if selected.is_empty() {
-            error::note("No resources found");
+            stderr::note("No resources found");
         }
         let mut missing = Vec::new();
         for (namespace, name) in selected {

@@ -3,14 +3,7 @@
 use unlade_launcher::Inventory;
 
 use super::get::{describe_missing, require_found};
-use crate::{
-    args::Describe,
-    connection,
-    error::{self, Error},
-    output,
-    screen::Screen,
-    summary,
-};
+use crate::{args::Describe, connection, error::Error, output, screen::Screen, stderr, summary};
 
 pub(super) fn run(args: Describe, screen: &Screen) -> Result<(), Error> {
     let Describe { names, connection } = args;
@@ -22,7 +15,7 @@ pub(super) fn run(args: Describe, screen: &Screen) -> Result<(), Error> {
         for name in names {
             match inventory.describe(&cluster.namespace, &name).await? {
                 Some(description) => {
-                    error::warn(&description.unreadable, screen);
+                    stderr::warn(&description.unreadable, screen);
                     texts.push(summary::format_description(&description, screen));
                 }
                 None => missing.push(describe_missing(&cluster.namespace, &name)),

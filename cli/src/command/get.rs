@@ -9,10 +9,10 @@ use unlade_launcher::{Inventory, Scope, inventory::Item};
 use crate::{
     args::{Get, Listing},
     connection,
-    error::{self, Error},
+    error::Error,
     output::{self, Documents, Form},
     screen::Screen,
-    summary,
+    stderr, summary,
 };
 
 pub(super) fn run(args: Get, screen: &Screen) -> Result<(), Error> {
@@ -35,7 +35,7 @@ pub(super) fn run(args: Get, screen: &Screen) -> Result<(), Error> {
             Some(Listing::Wide) | None => {
                 let (items, missing) = list_items(&inventory, &scope, &namespace, &names).await?;
                 if items.is_empty() && names.is_empty() {
-                    error::note(&match &scope.namespace {
+                    stderr::note(&match &scope.namespace {
                         Some(namespace) => format!("No resources found in {namespace} namespace."),
                         None => "No resources found".to_owned(),
                     });

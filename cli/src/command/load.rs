@@ -11,12 +11,12 @@ use unlade_yaml as yaml;
 
 use crate::{
     args::{Format, Load},
-    error::{self, Error},
+    error::Error,
     exit::Exit,
     input::{self, Input, Origin},
     output::{self, Documents, Form},
     screen::Screen,
-    summary,
+    stderr, summary,
 };
 
 pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
@@ -25,7 +25,7 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     let reader = |size| yaml::Reader::new(&input_limits(&limits.yaml, size));
     let (Input { config_maps, is_many, others }, reader) =
         input::read(&Origin::new(file.or(filename))?, max_input_size.0, reader)?;
-    error::warn(
+    stderr::warn(
         others.iter().map(|object| format!("{object} is not a ConfigMap, so it is dropped")),
         screen,
     );
@@ -122,7 +122,7 @@ impl Failures {
         // A hostile List can contain thousands of broken ConfigMaps; the last error counts them
         // all.
         if self.number < finding::MAX_LISTED {
-            error::report(error, screen);
+            stderr::report(error, screen);
         }
         self.number += 1;
         self.first.get_or_insert(error.exit());

@@ -10,12 +10,13 @@ use unlade_registry::ImageReader;
 
 use crate::{
     args::{Format, Unpack},
-    error::{self, Error},
+    error::Error,
     name,
     output::{self, Documents, Form},
     progress::Transfers,
     screen::Screen,
     source::{self, Images},
+    stderr,
     summary::{self, Unpacked},
 };
 
@@ -78,7 +79,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
             return output::print(text.as_bytes()).map_err(Error::Output);
         }
     };
-    error::warn_findings(&loaded.report, screen);
+    stderr::warn_findings(&loaded.report, screen);
     // The largest bundles have several megabytes, which are no longer needed.
     drop((content, loaded));
     let mut documents = Documents::new(form, output::stdout());

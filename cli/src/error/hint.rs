@@ -28,7 +28,7 @@ const YAML_SIZE_HINT: &str = "raise the limit with --max-yaml-size";
 
 impl Error {
     /// Returns what the user can do about the error, in the imperative, without a full stop.
-    pub(super) fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Source(error) => opening_hint(error),
             Self::Directory { path, source: source::Error::Missing { .. } } => {

@@ -10,8 +10,8 @@ use unlade_registry::{Progress, Transfer};
 
 use super::{Line, Live, TURN, seconds, spinner};
 use crate::{
-    error,
     screen::Screen,
+    stderr,
     summary::{count, size_of},
 };
 
@@ -26,7 +26,7 @@ static WAITING: Mutex<Option<Vec<String>>> = Mutex::new(None);
 pub(crate) fn note(text: &str) {
     match &mut *WAITING.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(waiting) => waiting.push(text.to_owned()),
-        None => error::note(text),
+        None => stderr::note(text),
     }
 }
 
@@ -100,7 +100,7 @@ impl Drop for Drawing {
             _ = thread.join();
         }
         let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner).take();
-        waiting.into_iter().flatten().for_each(|text| error::note(&text));
+        waiting.into_iter().flatten().for_each(|text| stderr::note(&text));
     }
 }
 

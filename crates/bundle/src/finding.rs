@@ -71,7 +71,7 @@ pub enum Reason {
     UnreadKey,
     /// A value that does not fit the type in OLM, such as an invalid version or range.
     InvalidValue,
-    /// A CRD that the CSV owns, but that the bundle does not contain (000.3).
+    /// A CRD that the CSV owns, but that the bundle does not contain (design 000.3).
     MissingCrd,
     /// Dependencies, properties or a package manifest that the reader already took from another
     /// file.

@@ -7,7 +7,7 @@ use std::fmt;
 pub const MAX_LENGTH: usize = 253;
 
 /// A legal key of `data` and `binaryData`: it matches `[-._a-zA-Z0-9]+`, has at most [`MAX_LENGTH`]
-/// bytes, is not `.`, and does not start with `..` (004.13).
+/// bytes, is not `.`, and does not start with `..` (design 004.13).
 ///
 /// ```
 /// use unlade_bundle::key::ConfigMapKey;
@@ -48,7 +48,7 @@ pub enum Error {
 
 impl ConfigMapKey {
     /// Returns the key of a file with this name. Each illegal character becomes one `-`, as in
-    /// upstream (`TranslateInvalidChars` of operator-registry since 1.57; 004.14).
+    /// upstream (`TranslateInvalidChars` of operator-registry since 1.57; design 004.14).
     ///
     /// # Errors
     ///

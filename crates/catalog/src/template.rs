@@ -252,7 +252,7 @@ pub fn catalog(metas: &[String], name: &str, limits: &Limits) -> Catalog {
 }
 
 /// A function that renders the bundle in an image.
-type Bundles<'b> = &'b mut dyn FnMut(&str) -> Result<Rendered, Error>;
+type RenderBundle<'b> = &'b mut dyn FnMut(&str) -> Result<Rendered, Error>;
 
 /// Reads the first document.
 fn read(input: impl Read, limits: &Limits) -> Result<Tree, Error> {

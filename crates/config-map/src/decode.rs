@@ -21,7 +21,7 @@ use crate::{
 mod tests;
 
 /// The names of files that are assumed to be in metadata/, because a ConfigMap of upstream does not
-/// record the directory (000.4, 000.21).
+/// record the directory (design 000.4, 000.21).
 const METADATA_FILES: [&str; 2] = ["dependencies.yaml", "properties.yaml"];
 
 /// The content of ConfigMaps, and what their annotations record about it.

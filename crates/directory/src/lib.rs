@@ -20,6 +20,7 @@
 //! write the token into the ConfigMap.
 
 mod beneath;
+mod copy;
 mod entry;
 mod file;
 mod found;
@@ -34,6 +35,7 @@ use unlade_bundle::source::{self, Error};
 use unlade_bundle::{Limits, Reading};
 
 pub use self::beneath::{Dir, Mount};
+pub use self::copy::{CopyError, copy_file};
 pub use self::entry::Kind;
 pub use self::file::{open_regular_file, read_at_most};
 pub use self::found::FoundFile;

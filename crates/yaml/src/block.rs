@@ -21,7 +21,7 @@ use crate::{Outline, Reader, Scalars};
 use frame::{Frame, Keep, Kind, Pending};
 use line::{Line, Lines, is_end, skip_spaces};
 use nodes::{Kept, Nodes};
-use scalar::{Name, Start};
+use scalar::{Start, Text};
 
 /// The maximum nesting. Published manifests have at most 34 levels.
 const MAX_DEPTH: usize = 64;
@@ -217,7 +217,7 @@ impl<'t, 'r> Composer<'t, 'r> {
     }
 
     /// Reads what follows the colon of a key.
-    fn read_value(&mut self, name: Name<'t>, rest: &'t str) -> Option<()> {
+    fn read_value(&mut self, name: Text<'t>, rest: &'t str) -> Option<()> {
         let frame = self.open.last()?;
         let keep = frame.keep.of_field(name);
         let is_kind = matches!(frame.keep, Keep::Object(_)) && name.text() == "kind";
@@ -241,14 +241,14 @@ impl<'t, 'r> Composer<'t, 'r> {
         let (column, is_omitted) = (frame.column, frame.keep_child().is_nothing());
         let scalar = match content.as_bytes().first()? {
             b'"' | b'\'' => {
-                Name::Quoted(scalar::quoted(content, &mut self.lines, &mut self.scratch)?)
+                Text::Quoted(scalar::quoted(content, &mut self.lines, &mut self.scratch)?)
             }
             b'|' | b'>' => {
                 literal::read(content, column, &mut self.lines, &mut self.scratch)?;
-                Name::Quoted(&self.scratch)
+                Text::Quoted(&self.scratch)
             }
             b'[' | b'{' => return self.read_flow(content, is_omitted),
-            _ => Name::Plain(scalar::plain(content, column, &mut self.lines, &mut self.scratch)?),
+            _ => Text::Plain(scalar::plain(content, column, &mut self.lines, &mut self.scratch)?),
         };
         let value = self.nodes.scalar(scalar, is_omitted)?;
         self.events += 1;

@@ -170,12 +170,12 @@ impl RequestedImage<'_> {
         })
     }
 
-    /// Compares the image with that of one pod. `may_lack` tells whether the pod may lack the
-    /// image.
+    /// Compares the image with that in one sighting: a pod, or the template of the Job. `may_lack`
+    /// tells whether the image may be missing there.
     fn compare_one(&self, seen: &Sighting, may_lack: bool) -> ImageComparison {
         let part = self.part.of(seen);
         if !may_lack && part.references().any(str::is_empty) {
-            return ImageComparison::Replaced(self.replaced(seen, ""));
+            return ImageComparison::Replaced(self.replaced(seen, None));
         }
         match self.image.digest() {
             Some(wanted) => self.compare_digest(seen, wanted),
@@ -207,7 +207,7 @@ impl RequestedImage<'_> {
                 .and_then(|it| it.digest().map(str::to_owned))
             {
                 Some(digest) if digest == wanted => {}
-                Some(_) => return ImageComparison::Replaced(self.replaced(seen, reference)),
+                Some(_) => return ImageComparison::Replaced(self.replaced(seen, Some(reference))),
                 None => is_named = false,
             }
         }
@@ -217,7 +217,7 @@ impl RequestedImage<'_> {
         let other = reports.iter().find(|(_, digest)| digest.is_some_and(|it| it != wanted));
         if let Some((report, _)) = other {
             return if !is_named {
-                ImageComparison::Replaced(self.replaced(seen, report))
+                ImageComparison::Replaced(self.replaced(seen, Some(report)))
             } else if seen.is_changed {
                 ImageComparison::Open(
                     by_reference,
@@ -241,12 +241,11 @@ impl RequestedImage<'_> {
         )
     }
 
-    fn replaced(&self, seen: &Sighting, found: &str) -> Failure {
+    fn replaced(&self, seen: &Sighting, found: Option<&str>) -> Failure {
         let (what, object, image) = (self.what, &seen.object, self.image);
-        let message = if found.is_empty() {
-            format!("{object} does not use the {what} {image}")
-        } else {
-            format!("{object} uses {found} instead of the {what} {image}")
+        let message = match found {
+            Some(found) => format!("{object} uses {found} instead of the {what} {image}"),
+            None => format!("{object} does not use the {what} {image}"),
         };
         Failure::new(Reason::ImageReplaced, message).with_evidence(evidence(seen)).bounded()
     }

@@ -8,6 +8,7 @@ use serde_json::json;
 use unlade_config_map::protocol::record::IMAGE;
 
 use super::Launch;
+use super::judge::config_map_deleted;
 use crate::call::{Reply, backoff};
 use crate::object::label;
 use crate::{Failure, Name, Reason, Remedy};
@@ -38,6 +39,7 @@ impl Launch<'_> {
             }
             let doing = format!("read the ConfigMap {name}");
             let Some(found) = retrier.send(&doing, || api.get(name)).await?.value() else {
+                retrier.wait(config_map_deleted(name), &mut waits).await?;
                 continue;
             };
             if found.metadata.deletion_timestamp.is_some() {

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
-use unlade_directory::open_regular_file;
+use unlade_directory::{CopyError, open_regular_file};
 
 use crate::install;
 
@@ -62,8 +62,10 @@ fn copy(source: &Path, destination: &Path) -> Result<PathBuf, Error> {
         }
         _ => destination.to_owned(),
     };
-    install::copy(file, &path, mode & 0o777)
-        .map_err(|source| Error::Write { path: path.clone(), source })?;
+    install::copy(file, &path, mode & 0o777).map_err(|error| match error {
+        CopyError::Read(error) => read(error),
+        CopyError::Write(source) => Error::Write { path: path.clone(), source },
+    })?;
     Ok(path)
 }
 

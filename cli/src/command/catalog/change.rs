@@ -10,12 +10,7 @@ use unlade_catalog_directory::{self as directory, Changes, Limits, Reading};
 use unlade_oci::Source;
 
 use super::{accept_result, diff as report, into_inner, lock, refuse_errors};
-use crate::{
-    args::Change,
-    error::{self, Error},
-    screen::Screen,
-    source,
-};
+use crate::{args::Change, error::Error, screen::Screen, source, stderr};
 
 /// A catalog that is being changed.
 pub(super) struct Changing<'a> {
@@ -92,7 +87,7 @@ impl<'a> Changing<'a> {
         }
         let verb = if self.args.dry_run { "would be changed" } else { "changed" };
         for file in files {
-            error::note(&format!("{verb}: {file}"));
+            stderr::note(&format!("{verb}: {file}"));
         }
         report::write(&differences, self.args.output, screen)
     }

@@ -10,11 +10,11 @@ use unlade_text as text;
 use super::{into_inner, lock};
 use crate::{
     args::{Diff, DiffOutput},
-    error::{self, Error},
+    error::Error,
     exit::Exit,
     output,
     screen::{Palette, Screen},
-    source,
+    source, stderr,
 };
 
 /// Compares two catalogs.
@@ -58,7 +58,7 @@ fn read(path: &Path, opened: &source::Catalog, screen: &Screen) -> Result<Snapsh
     let describe = |name| {
         format!("{} contains more than one {name}; only the first one is compared", path.display())
     };
-    error::warn(snapshot.duplicates().map(describe), screen);
+    stderr::warn(snapshot.duplicates().map(describe), screen);
     Ok(snapshot)
 }
 

@@ -10,13 +10,7 @@ use unlade_catalog::{
 use unlade_catalog_directory::{self as directory, Error as CatalogError, Limits, Store};
 
 use super::{into_inner, lock, render};
-use crate::{
-    args::Filter,
-    error::{self, Error},
-    input::Origin,
-    screen::Screen,
-    source,
-};
+use crate::{args::Filter, error::Error, input::Origin, screen::Screen, source, stderr};
 
 /// The maximum size of a configuration file, in bytes.
 const MAX_CONFIG: usize = 16 << 20;
@@ -47,7 +41,7 @@ pub(super) fn run(args: Filter, screen: &Screen) -> Result<(), Error> {
     // The catalog may have changed since it was read for the plan.
     super::refuse_errors(&filtered.problems, &name.display().to_string(), screen)?;
     for adjustment in &plan.adjustments {
-        error::note(&format!("adjusted: {adjustment}"));
+        stderr::note(&format!("adjusted: {adjustment}"));
     }
     let mut problems = filtered.catalog.validate();
     for problem in &mut problems {

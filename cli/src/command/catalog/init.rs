@@ -4,13 +4,7 @@ use serde_json::{Map, json};
 use unlade_catalog::{Form, Meta};
 use unlade_yaml::base64;
 
-use crate::{
-    args::Init,
-    error::{self, Error},
-    input::Origin,
-    output,
-    screen::Screen,
-};
+use crate::{args::Init, error::Error, input::Origin, output, screen::Screen, stderr};
 
 /// The maximum size of an icon and of a description, in bytes. Clients of OLM refuse larger messages.
 const MAX_SIZE: usize = 4 << 20;
@@ -22,7 +16,7 @@ const SVG: &str = "image/svg+xml";
 pub(super) fn run(args: &Init, screen: &Screen) -> Result<(), Error> {
     let Init { package, default_channel, description, icon, output } = args;
     if let Err(error) = unlade_name::check_label(package, unlade_name::MAX_LABEL) {
-        error::warn([format!("the package name {package} is invalid: {error}")], screen);
+        stderr::warn([format!("the package name {package} is invalid: {error}")], screen);
     }
     let mut meta = Map::from_iter([
         ("schema".to_owned(), json!(unlade_catalog::PACKAGE)),

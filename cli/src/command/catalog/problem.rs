@@ -9,8 +9,8 @@ use unlade_catalog_directory::Reading;
 use unlade_text as text;
 
 use crate::{
-    error,
     screen::{Palette, Screen},
+    stderr,
     summary::count,
 };
 
@@ -35,7 +35,7 @@ fn describe_counts(errors: usize, warnings: usize) -> String {
 /// Writes the problems of a catalog to standard error.
 pub(super) fn note_problems(problems: &[Problem], screen: &Screen) {
     for line in format_problems(problems, &screen.err).lines() {
-        error::note(line);
+        stderr::note(line);
     }
 }
 

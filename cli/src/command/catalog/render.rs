@@ -12,10 +12,11 @@ use unlade_text as text;
 use super::{bundle, refuse_errors};
 use crate::{
     args::Render,
-    error::{self, Error},
+    error::Error,
     output,
     screen::Screen,
     source::{self, Found, Opened},
+    stderr,
 };
 
 pub(super) fn run(args: Render, screen: &Screen) -> Result<(), Error> {
@@ -38,7 +39,7 @@ pub(super) fn run(args: Render, screen: &Screen) -> Result<(), Error> {
     }
     for batch in opened.chunks(TRANSFERS) {
         let is_remote = |(_, it): &&(_, Opened)| matches!(it.source, Source::Remote(_));
-        options.images.registry.readers = batch.iter().filter(is_remote).count();
+        options.images.registry.images_at_once = batch.iter().filter(is_remote).count();
         let parts = unlade_parallel::each(batch, TRANSFERS, |(reference, opened), _| {
             read(reference, opened, &options, screen)
         });
@@ -97,7 +98,7 @@ pub(super) fn add(
 /// Reports the problems of a catalog, and returns an error if it cannot be rendered.
 pub(super) fn report(problems: &[Problem], name: &str, screen: &Screen) -> Result<(), Error> {
     refuse_errors(problems, name, screen)?;
-    error::warn(problems, screen);
+    stderr::warn(problems, screen);
     Ok(())
 }
 

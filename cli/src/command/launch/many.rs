@@ -20,10 +20,11 @@ use super::{
 use crate::{
     args::Output,
     command::get::hide_fields,
-    error::{self, Error},
+    error::Error,
     exit::Exit,
     output::{self, Documents, Form},
     progress::{LaunchProgress, LaunchStatus, Progresses, TURN},
+    stderr,
     summary::{self, Outcome},
 };
 
@@ -46,7 +47,7 @@ pub(super) async fn launch(
     }
     stop.release();
     finished.write(settings)?;
-    match finished.first {
+    match finished.first_exit {
         Some(exit) => Err(Error::Launches {
             failed: finished.n_failed,
             all: images.len(),
@@ -97,7 +98,7 @@ async fn follow(
                     Ok(_) => note_removal(settings, &name, true),
                     Err(failure) => {
                         finished.n_not_deleted += 1;
-                        finished.first.get_or_insert(error::report(&failure.into(), settings.screen));
+                        finished.first_exit.get_or_insert(stderr::report(&failure.into(), settings.screen));
                     }
                 }
             }
@@ -138,7 +139,8 @@ struct Finished {
     rows: Vec<Option<Outcome>>,
     config_maps: Vec<k8s_openapi::api::core::v1::ConfigMap>,
     n_failed: usize,
-    first: Option<Exit>,
+    /// The exit code of the first failure, which the command returns.
+    first_exit: Option<Exit>,
     /// How many ConfigMaps are being deleted.
     n_removals: usize,
     /// How many ConfigMaps the API server did not delete.
@@ -149,7 +151,7 @@ impl Finished {
     fn new(n_images: usize) -> Self {
         let rows = (0..n_images).map(|_| None).collect();
         let config_maps = Vec::new();
-        Self { rows, config_maps, n_failed: 0, first: None, n_removals: 0, n_not_deleted: 0 }
+        Self { rows, config_maps, n_failed: 0, first_exit: None, n_removals: 0, n_not_deleted: 0 }
     }
 
     /// Records the outcome of one launch, and returns the name of the ConfigMap to delete, if any.
@@ -186,7 +188,7 @@ impl Finished {
                     let payload = document::Result::not_loaded(&launched, &error, launch.took());
                     let (image, namespace) = (&launch.image, &settings.namespace);
                     report.json(&Line { image, namespace, payload })?;
-                    self.fail(error::report(&error, settings.screen));
+                    self.fail(stderr::report(&error, settings.screen));
                     "NotLoaded".clone_into(&mut row.status);
                 }
             },
@@ -218,7 +220,7 @@ impl Finished {
         let payload = document::Result::launched(launched, loaded, launch.took());
         report.json(&Line { image: &launch.image, namespace: &settings.namespace, payload })?;
         for finding in finding::listed(&loaded.report) {
-            error::warn([format!("{}: {finding}", launch.image)], settings.screen);
+            stderr::warn([format!("{}: {finding}", launch.image)], settings.screen);
         }
         if settings.output == Output::Yaml {
             let mut config_map = launched.config_map.clone();
@@ -230,7 +232,7 @@ impl Finished {
 
     fn fail(&mut self, exit: Exit) {
         self.n_failed += 1;
-        self.first.get_or_insert(exit);
+        self.first_exit.get_or_insert(exit);
     }
 
     fn write(&self, settings: &Settings<'_>) -> Result<(), Error> {
@@ -291,9 +293,10 @@ async fn interrupted(
         HashMap::new()
     };
     let had_job = |launch: &LaunchProgress| cancelled.get(launch.progress.config_map()?).copied();
-    let with_job = running.iter().filter(|launch| had_job(launch).is_none());
+    let is_cancelled = |launch: &LaunchProgress| had_job(launch).is_some();
+    let left = running.iter().filter(|launch| !is_cancelled(launch));
     // The launches of a pack share a Job.
-    let jobs: BTreeSet<_> = with_job.filter_map(|launch| launch.progress.job()).collect();
+    let jobs: BTreeSet<_> = left.filter_map(|launch| launch.progress.job()).collect();
     // A request that creates a Job can still arrive after the cancellation found none.
     let n_open =
         running.iter().filter(|launch| is_open(launch) && had_job(launch) != Some(true)).count();
@@ -356,7 +359,7 @@ async fn cancel<'a>(
                 // Two launches can have the same ConfigMap.
                 *cancelled.entry(name).or_insert(false) |= !jobs.is_empty();
             }
-            Some((_, Err(failure))) => _ = error::report(&failure.into(), settings.screen),
+            Some((_, Err(failure))) => _ = stderr::report(&failure.into(), settings.screen),
             None => return cancelled,
         }
     }

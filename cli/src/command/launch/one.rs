@@ -15,10 +15,10 @@ use super::{
 use crate::{
     args::Output,
     command::get::hide_fields,
-    error::{self, Error},
+    error::Error,
     output::{self, Documents, Form},
     progress::{Progress, TURN},
-    summary,
+    stderr, summary,
 };
 
 /// The hint after an interruption.
@@ -118,7 +118,7 @@ pub(super) fn note_removal(settings: &Settings<'_>, name: &str, is_deleted: bool
         } else {
             "existed before the launch and is kept"
         };
-        error::note(&format!("configmap/{name} {note}"));
+        stderr::note(&format!("configmap/{name} {note}"));
     }
 }
 
@@ -217,7 +217,7 @@ fn write(
         Output::Json => Ok(()),
         Output::Name => output::print(format!("configmap/{}\n", name(launched)).as_bytes()),
         Output::Yaml => {
-            error::warn_findings(&loaded.report, settings.screen);
+            stderr::warn_findings(&loaded.report, settings.screen);
             let mut config_map = launched.config_map.clone();
             hide_fields(&mut config_map);
             let mut documents = Documents::new(Form::Yaml, output::stdout());

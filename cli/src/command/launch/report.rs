@@ -12,10 +12,11 @@ use super::{
 };
 use crate::{
     args::Output,
-    error::{self, Error},
+    error::Error,
     output::{Documents, Form},
     progress::{self, Live},
     screen::{Palette, Screen},
+    stderr,
 };
 
 /// How events are reported.
@@ -74,7 +75,7 @@ impl Report {
     ) -> Result<(), Error> {
         match &self.mode {
             Mode::Json => return self.json(&Line::event(image, namespace, event)),
-            Mode::Lines => error::note(&progress::line(is_one_of_many.then_some(image), event)),
+            Mode::Lines => stderr::note(&progress::line(is_one_of_many.then_some(image), event)),
             Mode::Quiet | Mode::Live(_) => {}
         }
         Ok(())
@@ -86,7 +87,7 @@ impl Report {
             Mode::Json => {
                 return self.json(&Line { image, namespace, payload: LoadedEvent::new(at) });
             }
-            Mode::Lines => error::note(&progress::timed_line(None, at, "loaded")),
+            Mode::Lines => stderr::note(&progress::timed_line(None, at, "loaded")),
             Mode::Quiet | Mode::Live(_) => {}
         }
         Ok(())
@@ -97,10 +98,10 @@ impl Report {
     pub(super) fn failure(&mut self, image: &str, failure: &Failure, screen: &Screen) {
         self.clear();
         if !failure.is_cluster_unreachable() {
-            error::report(&Error::launch(image, failure.clone()), screen);
+            stderr::report(&Error::launch(image, failure.clone()), screen);
         } else if !self.is_cluster_failure_reported {
             self.is_cluster_failure_reported = true;
-            error::report(&failure.clone().into(), screen);
+            stderr::report(&failure.clone().into(), screen);
         }
     }
 

@@ -33,8 +33,8 @@ pub enum Error {
         /// Its path.
         path: String,
     },
-    /// `manifests/` or `metadata/` contains a directory. A bundle is flat (003.7), and upstream
-    /// fails too.
+    /// `manifests/` or `metadata/` contains a directory. A bundle is flat (design 003.7), and
+    /// upstream fails too.
     #[error("{} is a nested directory", shorten(.path))]
     NestedDirectory {
         /// The nested directory, or the link to one.

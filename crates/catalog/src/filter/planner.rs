@@ -46,6 +46,25 @@ pub(super) struct Planner<'c> {
     adjustments: BTreeSet<String>,
 }
 
+/// What meets a need.
+enum Met<'c> {
+    /// A bundle that remains anyway.
+    Before,
+    /// A bundle that was chosen for it.
+    By(Chosen<'c>),
+    /// No bundle.
+    ByNothing,
+}
+
+/// An entry of a channel that was chosen to meet a need.
+#[derive(Clone, Copy)]
+struct Chosen<'c> {
+    /// The index of the channel.
+    index: usize,
+    channel: &'c Channel,
+    name: &'c str,
+}
+
 impl<'c> Planner<'c> {
     pub(super) fn new(
         catalog: &'c Catalog,
@@ -191,60 +210,19 @@ impl<'c> Planner<'c> {
                 candidate.state = State::Kept;
             }
         }
-        let mut has_added = false;
-        let (channels, mut chosen) = (self.channels, HashMap::new());
+        let (mut has_added, mut chosen) = (false, HashMap::new());
         for index in new {
             let Some(candidate) = self.candidates.get(index) else { continue };
             let by = shorten(candidate.name);
             for need in candidate.required.into_iter().flatten() {
-                if *need == Need::Constraint {
-                    let note = format!(
-                        "the bundle {by} has a constraint, which this command does not evaluate"
-                    );
-                    self.adjustments.insert(note);
-                    continue;
-                }
-                if self.met.contains(need) {
-                    continue;
-                }
-                let choice = if self.unmet.contains(need) {
-                    None
-                } else if let Some(choice) = chosen.get(need) {
-                    Some(*choice)
-                } else {
-                    let fitting = self.fitting(need)?;
-                    if fitting.iter().any(|it| it.state == State::Kept) {
-                        // A bundle that remains anyway is enough.
-                        self.met.insert(need);
-                        continue;
-                    }
-                    let best = choose_best(&fitting);
-                    let is_new = best.is_some_and(|best| best.state == State::LeftOut);
-                    let choice = best.and_then(|best| {
-                        Some((best.channel, channels.get(best.channel)?, best.name))
-                    });
-                    match choice {
-                        Some(choice) => drop(chosen.insert(need, choice)),
-                        None => drop(self.unmet.insert(need)),
-                    }
-                    if let Some((index, channel, name)) = choice.filter(|_| is_new) {
-                        has_added |= self.want(index, channel, name);
-                    }
-                    choice
+                let found = match chosen.get(need) {
+                    Some(choice) => Met::By(*choice),
+                    None => self.meet(need, &mut has_added)?,
                 };
-                let described = shorten(&need.describe());
-                if let Some((_, channel, name)) = choice {
-                    let [package, channel, name] =
-                        [&channel.package, &channel.name, name].map(shorten);
-                    self.adjustments.insert(format!(
-                        "the bundle {name} of the package {package} remains in the channel \
-                         {channel}: the bundle {by} requires {described}"
-                    ));
-                } else {
-                    let note =
-                        format!("the bundle {by} requires {described}, which no bundle provides");
-                    self.adjustments.insert(note);
+                if let Met::By(choice) = found {
+                    chosen.insert(need, choice);
                 }
+                self.adjustments.extend(describe(&by, need, &found));
             }
         }
         // What was chosen is kept from now on.
@@ -252,9 +230,42 @@ impl<'c> Planner<'c> {
         Ok(has_added)
     }
 
+    /// Finds what meets a need that was not met in this round, and keeps it. Sets `has_added` if it
+    /// is new.
+    fn meet(&mut self, need: &'c Need, has_added: &mut bool) -> Result<Met<'c>, Error> {
+        if self.met.contains(need) {
+            return Ok(Met::Before);
+        }
+        if self.unmet.contains(need) {
+            return Ok(Met::ByNothing);
+        }
+        let channels = self.channels;
+        let fitting = self.fitting(need)?;
+        if fitting.iter().any(|it| it.state == State::Kept) {
+            // A bundle that remains anyway is enough.
+            self.met.insert(need);
+            return Ok(Met::Before);
+        }
+        let best = choose_best(&fitting);
+        let is_new = best.is_some_and(|best| best.state == State::LeftOut);
+        let choice = best.and_then(|best| {
+            let (index, name) = (best.channel, best.name);
+            Some(Chosen { index, channel: channels.get(index)?, name })
+        });
+        let Some(choice) = choice else {
+            self.unmet.insert(need);
+            return Ok(Met::ByNothing);
+        };
+        if is_new {
+            *has_added |= self.want(choice.index, choice.channel, choice.name);
+        }
+        Ok(Met::By(choice))
+    }
+
     /// Returns the bundles that meet a need, sorted. A range that is invalid contains no version.
     fn fitting(&mut self, need: &Need) -> Result<Vec<&Candidate<'c>>, Error> {
         match need {
+            // Constraints are not evaluated.
             Need::Constraint => Ok(Vec::new()),
             Need::Api(api) => {
                 let providers = self.needs.providers.get(api).into_iter().flatten();
@@ -318,6 +329,30 @@ impl<'c> Planner<'c> {
             default_channels,
             bundles,
             adjustments: self.adjustments.into_iter().collect(),
+        }
+    }
+}
+
+/// Describes the adjustment that a need of the bundle `by` causes, if any.
+fn describe(by: &str, need: &Need, found: &Met<'_>) -> Option<String> {
+    if *need == Need::Constraint {
+        return Some(format!(
+            "the bundle {by} has a constraint, which this command does not evaluate"
+        ));
+    }
+    let described = || shorten(&need.describe());
+    match found {
+        Met::Before => None,
+        Met::By(Chosen { channel, name, .. }) => {
+            let [package, channel, name] = [&channel.package, &channel.name, *name].map(shorten);
+            Some(format!(
+                "the bundle {name} of the package {package} remains in the channel {channel}: the \
+                 bundle {by} requires {}",
+                described()
+            ))
+        }
+        Met::ByNothing => {
+            Some(format!("the bundle {by} requires {}, which no bundle provides", described()))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use unlade_yaml::json::Value;
 
-use super::{Bundles, Error, check, entries};
+use super::{Error, RenderBundle, check, entries};
 use crate::{
     BUNDLE, Limits,
     meta::{items, text},
@@ -12,7 +12,7 @@ use crate::{
 pub(super) fn render(
     root: Value<'_>,
     limits: &Limits,
-    bundle: Bundles<'_>,
+    render: RenderBundle<'_>,
 ) -> Result<Vec<String>, Error> {
     check(root, &shape::BASIC, false)?;
     let mut rendered = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn render(
         if image.is_empty() || has_more {
             return Err(Error::BundleFields(meta.name));
         }
-        rendered.push(bundle(&image)?.json);
+        rendered.push(render(&image)?.json);
     }
     Ok(rendered)
 }

@@ -6,7 +6,7 @@ use semver::{BuildMetadata, Version};
 use unlade_bundle::typed::field;
 use unlade_yaml::json::{Kind, Value, quote};
 
-use super::{Bundles, Error, check, package, parse};
+use super::{Error, RenderBundle, check, package, parse};
 use crate::{
     Limits,
     meta::{items, text},
@@ -50,7 +50,7 @@ struct Edge<'b> {
 pub(super) fn render(
     root: Value<'_>,
     limits: &Limits,
-    render: Bundles<'_>,
+    render: RenderBundle<'_>,
 ) -> Result<Vec<String>, Error> {
     check(root, &shape::SEMVER, true)?;
     let (streams, preferred) = streams(root)?;
@@ -100,7 +100,7 @@ pub(super) fn render(
 fn read_bundles<'i>(
     images: impl Iterator<Item = &'i String>,
     limits: &Limits,
-    render: Bundles<'_>,
+    render: RenderBundle<'_>,
 ) -> Result<(String, BTreeMap<String, Bundle>), Error> {
     let mut bundles = BTreeMap::new();
     let mut package_name = None;
@@ -189,13 +189,11 @@ impl Best {
         name: &str,
         preferred: Stream,
     ) {
-        let key = |archetype: usize, stream: Option<Stream>| {
-            (archetype, stream == Some(preferred), stream)
-        };
+        let rank = |stream: Option<Stream>| (stream == Some(preferred), stream);
         let by_archetype = archetype.cmp(&self.archetype);
         let order = by_archetype
             .then_with(|| version.cmp_precedence(&self.version))
-            .then_with(|| key(0, Some(stream)).cmp(&key(0, self.stream)));
+            .then_with(|| rank(Some(stream)).cmp(&rank(self.stream)));
         if order.is_gt() {
             let version = Version { build: BuildMetadata::EMPTY, ..version.clone() };
             *self = Self { archetype, stream: Some(stream), version, name: name.to_owned() };

@@ -8,7 +8,7 @@ use unlade_bundle::typed::field;
 use unlade_text::excerpt::shorten;
 use unlade_yaml::json::Value;
 
-use super::{Bundles, Error, catalog, check, entries, package, parse, validate};
+use super::{Error, RenderBundle, catalog, check, entries, package, parse, validate};
 use crate::{
     BUNDLE, CHANNEL, File, Limits, Meta,
     meta::{items, text},
@@ -29,7 +29,7 @@ const SUBSTITUTES_FOR: &str = "olm.substitutesFor";
 pub(super) fn render(
     root: Value<'_>,
     limits: &Limits,
-    render: Bundles<'_>,
+    render: RenderBundle<'_>,
 ) -> Result<Vec<String>, Error> {
     check(root, &shape::SUBSTITUTES, false)?;
     let metas = entries(root, limits)?;

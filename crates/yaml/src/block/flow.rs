@@ -1,15 +1,15 @@
 //! Flow collections on one line whose entries are simple scalars.
 
 use super::line::is_end;
-use super::scalar::{MAX_NAME, Name, unescaped};
+use super::scalar::{MAX_NAME, Text, unescaped};
 
 /// The maximum number of entries, so that the memory of a document is known at each of its lines.
 const MAX_ENTRIES: usize = 200;
 
 /// The entries of a flow collection.
 pub(super) enum Flow<'t> {
-    Sequence(Vec<Name<'t>>),
-    Mapping(Vec<(Name<'t>, Name<'t>)>),
+    Sequence(Vec<Text<'t>>),
+    Mapping(Vec<(Text<'t>, Text<'t>)>),
 }
 
 /// Reads a flow collection that ends its line. Returns `None` if it has an entry that is not
@@ -58,14 +58,14 @@ fn entries<'t, T>(
 
 /// Reads a scalar without escapes. A plain scalar has no characters that have a meaning in flow
 /// collections.
-fn scalar(rest: &str) -> Option<(Name<'_>, &str)> {
+fn scalar(rest: &str) -> Option<(Text<'_>, &str)> {
     if rest.starts_with(['"', '\'']) {
         let (text, rest) = unescaped(rest)?;
-        return Some((Name::Quoted(text), rest));
+        return Some((Text::Quoted(text), rest));
     }
     let is_simple =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'/' | b'-');
     let len = rest.bytes().take_while(|&byte| is_simple(byte)).count();
     let (text, rest) = rest.split_at_checked(len)?;
-    text.starts_with(|c: char| c.is_ascii_alphanumeric()).then_some((Name::Plain(text), rest))
+    text.starts_with(|c: char| c.is_ascii_alphanumeric()).then_some((Text::Plain(text), rest))
 }

@@ -1,6 +1,6 @@
 //! [`Frame`]: the collections that contain the current line, and what is [kept](Keep) of them.
 
-use super::scalar::Name;
+use super::scalar::Text;
 use crate::Part;
 use crate::json::Key;
 
@@ -20,7 +20,7 @@ impl Keep {
     }
 
     /// Returns what is kept of the field `name`.
-    pub(super) fn of_field(self, name: Name<'_>) -> Self {
+    pub(super) fn of_field(self, name: Text<'_>) -> Self {
         let parts = match self {
             Self::All | Self::Nothing => return self,
             Self::Object(_) if matches!(name.text(), "apiVersion" | "kind") => return Self::All,

@@ -1,7 +1,7 @@
 //! [`Nodes`]: the values of a document, which are stored or only counted.
 
 use super::flow::Flow;
-use super::scalar::Name;
+use super::scalar::Text;
 use crate::json::{Builder, Field, Key, NodeId};
 use crate::resolve::{self, Value};
 use crate::{Reader, Scalars};
@@ -49,10 +49,10 @@ impl<'r> Nodes<'r> {
     }
 
     /// Adds a scalar. Fails if JSON may not be able to express it.
-    pub(super) fn scalar(&mut self, scalar: Name<'_>, is_omitted: bool) -> Option<Kept<NodeId>> {
+    pub(super) fn scalar(&mut self, scalar: Text<'_>, is_omitted: bool) -> Option<Kept<NodeId>> {
         let (text, value) = match scalar {
-            Name::Plain(text) => (text, resolve::resolve_plain(text, self.scalars)),
-            Name::Quoted(text) => (text, Value::Text),
+            Text::Plain(text) => (text, resolve::resolve_plain(text, self.scalars)),
+            Text::Quoted(text) => (text, Value::Text),
         };
         if matches!(value, Value::Float(value) if !value.is_finite()) {
             return None;
@@ -65,7 +65,7 @@ impl<'r> Nodes<'r> {
     }
 
     /// Adds the key of a field. Fails if its text is not certain.
-    pub(super) fn key(&mut self, name: Name<'_>, is_omitted: bool) -> Option<Kept<Key>> {
+    pub(super) fn key(&mut self, name: Text<'_>, is_omitted: bool) -> Option<Kept<Key>> {
         let text = key_text(name, self.scalars)?;
         if is_omitted {
             self.builder.omit_key(text.len());
@@ -141,11 +141,11 @@ impl<'r> Nodes<'r> {
 }
 
 /// Returns the text of a key. Returns `None` if it is not certain.
-fn key_text(name: Name<'_>, scalars: Scalars) -> Option<&str> {
+fn key_text(name: Text<'_>, scalars: Scalars) -> Option<&str> {
     Some(match name {
-        Name::Quoted(text) => text,
-        Name::Plain("<<") => return None,
-        Name::Plain(text) => match resolve::resolve_plain(text, scalars) {
+        Text::Quoted(text) => text,
+        Text::Plain("<<") => return None,
+        Text::Plain(text) => match resolve::resolve_plain(text, scalars) {
             Value::Text => text,
             Value::Bool(true) => "true",
             Value::Bool(false) => "false",

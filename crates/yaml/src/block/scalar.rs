@@ -4,14 +4,14 @@ use memchr::{memchr, memchr2, memchr2_iter};
 
 use super::line::{Lines, is_end};
 
-/// The text of a key.
+/// The text of a scalar, and whether it was plain.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Name<'t> {
+pub(super) enum Text<'t> {
     Plain(&'t str),
     Quoted(&'t str),
 }
 
-impl<'t> Name<'t> {
+impl<'t> Text<'t> {
     /// Returns the text as it is written.
     pub(super) fn text(self) -> &'t str {
         match self {
@@ -26,7 +26,7 @@ pub(super) const MAX_NAME: usize = 512;
 /// What the content of a line starts with.
 pub(super) enum Start<'t> {
     /// A key, and what follows its colon.
-    Key(Name<'t>, &'t str),
+    Key(Text<'t>, &'t str),
     /// Not a key.
     Other,
 }
@@ -37,7 +37,7 @@ pub(super) fn start(content: &str) -> Option<Start<'_>> {
     let bytes = content.as_bytes();
     let (name, rest) = match bytes.first()? {
         b'"' | b'\'' => match unescaped(content) {
-            Some((text, rest)) if is_colon(rest.as_bytes()) => (Name::Quoted(text), rest),
+            Some((text, rest)) if is_colon(rest.as_bytes()) => (Text::Quoted(text), rest),
             _ => return Some(Start::Other),
         },
         _ if !starts_plain(bytes) => return Some(Start::Other),
@@ -56,7 +56,7 @@ pub(super) fn start(content: &str) -> Option<Start<'_>> {
             if text.as_bytes().last() == Some(&b' ') {
                 return None;
             }
-            (Name::Plain(text), rest)
+            (Text::Plain(text), rest)
         }
     };
     if content.len() - rest.len() > MAX_NAME {

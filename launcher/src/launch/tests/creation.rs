@@ -89,3 +89,24 @@ async fn a_config_map_is_not_changed_while_nobody_knows_who_fills_it() {
     assert_eq!(failure.reason, Reason::Forbidden, "{failure:?}");
     assert_eq!(server.object("configmaps", "etcd"), before);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_config_map_that_exists_for_creation_only_is_tried_again_with_pauses() {
+    let server = Server::new(State::fill).disturbed(|arrival| {
+        let path = arrival.path.split('?').next().unwrap_or_default();
+        match (arrival.method, path.ends_with("/configmaps"), path.contains("/configmaps/")) {
+            (&http::Method::POST, true, _) => {
+                Some(Disturbance::status(409, "AlreadyExists", "it already exists"))
+            }
+            (&http::Method::GET, _, true) => {
+                Some(Disturbance::status(404, "NotFound", "not found"))
+            }
+            _ => None,
+        }
+    });
+    let (failure, _) = launched(&server, options()).await;
+    let failure = failure.unwrap_err();
+    assert_eq!(failure.reason, Reason::ConfigMapDeleted, "{failure:?}");
+    let n_requests = server.requests().len();
+    assert!(n_requests < 2_000, "{n_requests} requests until the deadline");
+}

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Dir as Listing, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
 use unlade_bundle::source;
-use unlade_directory::{Dir, Mount};
+use unlade_directory::{CopyError, Dir, Mount, copy_file};
 
 /// The limits of a copy.
 #[derive(Debug, Clone)]
@@ -177,8 +177,12 @@ impl Copier<'_> {
         let write = |source| Error::Write { path: to.to_owned(), source };
         let mut options = fs::OpenOptions::new();
         let mut copy = options.write(true).create_new(true).mode(mode).open(to).map_err(write)?;
-        let n_copied = io::copy(&mut source.take(self.bytes.saturating_add(1)), &mut copy);
-        match self.bytes.checked_sub(n_copied.map_err(write)?) {
+        let mut source = source.take(self.bytes.saturating_add(1));
+        let n_copied = copy_file(&mut source, &mut copy).map_err(|error| match error {
+            CopyError::Read(source) => Error::Read { path: from.clone(), source },
+            CopyError::Write(source) => write(source),
+        })?;
+        match self.bytes.checked_sub(n_copied) {
             Some(left) => self.bytes = left,
             None => return Err(too_large(from)),
         }
