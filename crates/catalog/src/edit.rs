@@ -4,11 +4,12 @@
 //! use unlade_catalog::{CHANNEL, edit};
 //! use unlade_yaml::Limits;
 //!
-//! let file = b"# Tea.\nschema: olm.channel\nname: stable\npackage: tea\nentries:\n- name:
-//! tea.v1\n"; let channel = edit::Target { schema: CHANNEL, package: "tea", name: "stable" }; let
-//! entry = r#"{"name":"tea.v2","replaces":"tea.v1"}"#; let changed = edit::set_entry(file,
-//! &channel, 1, entry, &Limits::default())?; let expected = [&file[..], b"- name: tea.v2\n
-//! replaces: tea.v1\n"].concat(); assert_eq!(changed, expected);
+//! let file = b"# Tea.\nschema: olm.channel\nname: stable\npackage: tea\nentries:\n- name: tea.v1\n";
+//! let channel = edit::Target { schema: CHANNEL, package: "tea", name: "stable" };
+//! let entry = r#"{"name":"tea.v2","replaces":"tea.v1"}"#;
+//! let changed = edit::set_entry(file, &channel, 1, entry, &Limits::default())?;
+//! let expected = [&file[..], b"- name: tea.v2\n  replaces: tea.v1\n"].concat();
+//! assert_eq!(changed, expected);
 //! # Ok::<(), edit::Error>(())
 //! ```
 
@@ -110,8 +111,8 @@ pub fn append(file: &[u8], json: &str, limits: &Limits) -> Result<Vec<u8>, Error
     Err(Error::Unchangeable { line: n_lines as u64 })
 }
 
-/// Sets the item `index` of the `entries` of a meta, or adds one if `index` is their number.
-/// `entry` is compact JSON. Comments and the layout of all other items remain.
+/// Sets the item `index` of the `entries` of a meta, or adds one if `index` is their number. `entry`
+/// is compact JSON. Comments and the layout of all other items remain.
 ///
 /// # Errors
 ///

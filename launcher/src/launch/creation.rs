@@ -38,7 +38,7 @@ pub(crate) struct Creation {
     pub(super) launch: String,
 }
 
-/// The creations without a response of all launches of one launcher, and when they began. The
+/// The creations that got no response, of all launches of one launcher, and when they began. The
 /// creation of a dropped launch is kept for some time, because its request may still be in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Creations(Mutex<BTreeMap<Creation, Instant>>);
