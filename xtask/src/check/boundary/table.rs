@@ -50,6 +50,14 @@ const PURE: Boundary = Boundary {
     forbidden_words: OUTSIDE,
 };
 
+/// A crate that reads and writes files, and reaches nothing else.
+const FILES: Boundary = Boundary {
+    reach: "files",
+    without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
+    forbidden_words: &["std::net", "std::process::Command"],
+    ..PURE
+};
+
 /// Every crate of the workspace.
 pub(super) const BOUNDARIES: [Boundary; 23] = [
     Boundary {
@@ -112,16 +120,13 @@ pub(super) const BOUNDARIES: [Boundary; 23] = [
     Boundary {
         crate_name: "unlade-directory",
         purpose: "directories, read without leaving them, and files, read up to a limit",
-        reach: "files",
         directory: "crates/directory",
         may_name: &["unlade-bundle"],
-        without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
-        forbidden_words: &["std::net", "std::process::Command"],
+        ..FILES
     },
     Boundary {
         crate_name: "unlade-catalog-directory",
         purpose: "the directory of a catalog, read without leaving it",
-        reach: "files",
         directory: "crates/catalog-directory",
         may_name: &[
             "unlade-bundle",
@@ -131,8 +136,7 @@ pub(super) const BOUNDARIES: [Boundary; 23] = [
             "unlade-text",
             "unlade-yaml",
         ],
-        without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
-        forbidden_words: &["std::net", "std::process::Command"],
+        ..FILES
     },
     Boundary {
         crate_name: "unlade-loader",
@@ -153,7 +157,6 @@ pub(super) const BOUNDARIES: [Boundary; 23] = [
     Boundary {
         crate_name: "unlade-oci",
         purpose: "layouts, archives and layers; builds images without an engine",
-        reach: "files",
         directory: "oci",
         may_name: &[
             "unlade-bundle",
@@ -163,8 +166,7 @@ pub(super) const BOUNDARIES: [Boundary; 23] = [
             "unlade-text",
             "unlade-yaml",
         ],
-        without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
-        forbidden_words: &["std::net", "std::process::Command"],
+        ..FILES
     },
     // Blocking, like the readers of images; the testbed and xtask are built with it.
     Boundary {
@@ -254,11 +256,9 @@ pub(super) const BOUNDARIES: [Boundary; 23] = [
     Boundary {
         crate_name: "unlade-images",
         purpose: "the images of unlade",
-        reach: "files",
         directory: "images",
         may_name: &["unlade-oci"],
-        without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
-        forbidden_words: &["std::net", "std::process::Command"],
+        ..FILES
     },
     Boundary {
         crate_name: "unlade-tests",
