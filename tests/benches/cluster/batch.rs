@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use unlade_launcher::batch::{DEFAULT_PACK, MAX_PACK};
 use unlade_launcher::{Batch, BatchUpdate, LaunchOutcome, Launcher, Options, Request, Strategy};
-
 use unlade_tests::corpus;
 
 use crate::{olm, stage::Stage, table::Tables};
@@ -83,7 +82,7 @@ async fn measure(
     let mut runs = METHODS.map(|method| (method, Vec::new()));
     for round in 0..n_rounds {
         for turn in 0..METHODS.len() {
-            // Another one comes first each time.
+            // Each round starts with another method.
             let at = (round + turn) % METHODS.len();
             let (method, runs) = runs.get_mut(at).unwrap();
             runs.push(run(stage, *method, &images(at)).await);

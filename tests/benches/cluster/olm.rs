@@ -18,7 +18,10 @@ use serde_json::Value;
 use unlade_loader::{Options, load_config_maps};
 use unlade_tests::olm::{Olm, Unpack};
 
-use crate::{Run, stage::Stage};
+use crate::{
+    Run,
+    stage::{Stage, true_conditions},
+};
 
 /// Unpacks a bundle with the objects of OLM and the images of `olm`, and loads the bundle.
 pub(crate) async fn run(stage: &Stage<'_>, olm: &Olm, image: &str, name: &str) -> Run {
@@ -115,8 +118,7 @@ pub(crate) async fn until_complete(stage: &Stage<'_>, job: &Job) {
 }
 
 fn is_complete(job: &Job) -> bool {
-    let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.filter(|condition| condition.status == "True").any(|condition| {
+    true_conditions(job).any(|condition| {
         assert!(condition.type_ != "Failed", "OLM's Job failed: {condition:?}");
         condition.type_ == "Complete"
     })

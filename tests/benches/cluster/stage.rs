@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{DeleteParams, ListParams};
@@ -138,8 +138,11 @@ impl Stage<'_> {
 }
 
 fn is_over(job: &Job) -> bool {
+    true_conditions(job).any(|condition| ["Complete", "Failed"].contains(&condition.type_.as_str()))
+}
+
+/// Returns the conditions of a Job that are true.
+pub(crate) fn true_conditions(job: &Job) -> impl Iterator<Item = &JobCondition> {
     let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions
-        .filter(|condition| condition.status == "True")
-        .any(|condition| ["Complete", "Failed"].contains(&condition.type_.as_str()))
+    conditions.filter(|condition| condition.status == "True")
 }

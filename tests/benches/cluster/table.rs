@@ -35,11 +35,13 @@ impl Tables {
     pub(crate) fn add(&mut self, bundle: &str, methods: &[(Method, Vec<Run>)]) {
         let median = |wanted| {
             let found = methods.iter().find(|(method, _)| *method == wanted);
-            found.map_or(f64::NAN, |(_, runs)| at(&totals(runs), 0.5))
+            found.map_or(f64::NAN, |(_, runs)| {
+                at(&sorted_seconds(runs.iter().map(|run| run.total)), 0.5)
+            })
         };
         let (of_olm, of_nothing) = (median(Method::Olm), median(Method::Nothing));
         for (method, runs) in methods {
-            let totals = totals(runs);
+            let totals = sorted_seconds(runs.iter().map(|run| run.total));
             let [least, lower, median, upper, most] =
                 [0.0, 0.25, 0.5, 0.75, 1.0].map(|part| at(&totals, part));
             let (ratio, of_nothing) = (median / of_olm, median / of_nothing);
@@ -58,13 +60,11 @@ impl Tables {
             let longest = runs.iter().map(|run| run.phases.as_slice()).max_by_key(|it| it.len());
             let phases = longest.unwrap_or_default();
             let cells = phases.iter().map(|(phase, _)| {
-                let mut times: Vec<f64> = runs
+                let times = runs
                     .iter()
                     .filter_map(|run| run.phases.iter().find(|(name, _)| name == phase))
-                    .map(|(_, time)| time.as_secs_f64())
-                    .collect();
-                times.sort_by(f64::total_cmp);
-                format!("{phase} {:.2} s", at(&times, 0.5))
+                    .map(|(_, time)| *time);
+                format!("{phase} {:.2} s", at(&sorted_seconds(times), 0.5))
             });
             let cells: Vec<_> = cells.collect();
             self.phases.push(format!("| {bundle} | {name} | {} |", cells.join(", ")));
@@ -77,11 +77,8 @@ impl Tables {
         label: &str,
         methods: &[(batch::Method, Vec<batch::Run>)],
     ) {
-        let median = |runs: &[batch::Run]| {
-            let mut totals: Vec<_> = runs.iter().map(|run| run.total.as_secs_f64()).collect();
-            totals.sort_by(f64::total_cmp);
-            at(&totals, 0.5)
-        };
+        let median =
+            |runs: &[batch::Run]| at(&sorted_seconds(runs.iter().map(|run| run.total)), 0.5);
         let of_olm = methods.iter().find(|(method, _)| *method == batch::Method::Olm);
         let of_olm = of_olm.map_or(f64::NAN, |(_, runs)| median(runs));
         let names = methods.iter().flat_map(|(_, runs)| runs).map(|run| &run.csv_names);
@@ -181,12 +178,11 @@ fn megabytes(n_bytes: u64) -> String {
     format!("{}.{:02} MB", n_bytes / 1_000_000, n_bytes % 1_000_000 / 10_000)
 }
 
-/// Returns the total times in seconds, in ascending order.
-fn totals(runs: &[Run]) -> Vec<f64> {
-    let mut totals: Vec<f64> =
-        runs.iter().map(|run| run.total).map(|total: Duration| total.as_secs_f64()).collect();
-    totals.sort_by(f64::total_cmp);
-    totals
+/// Returns the times in seconds, in ascending order.
+fn sorted_seconds(times: impl Iterator<Item = Duration>) -> Vec<f64> {
+    let mut seconds: Vec<f64> = times.map(|time| time.as_secs_f64()).collect();
+    seconds.sort_by(f64::total_cmp);
+    seconds
 }
 
 /// Returns the value of the quantile `part`.

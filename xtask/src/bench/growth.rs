@@ -186,10 +186,7 @@ fn measure_floor(
     for point in &axis.points {
         let list = write(point, work, directory)?;
         let times = point.repetitions();
-        let mut shortest = f64::INFINITY;
-        for _ in 0..n_rounds {
-            shortest = shortest.min(ours.measure(work, times, &list)?.seconds);
-        }
+        let shortest = ours.measure_shortest(work, times, &list, n_rounds)?;
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         series.times.push(((axis.x)(point) as f64, shortest * 1e3 / times as f64));
         series.peaks.push(ours.peak()?);

@@ -85,11 +85,7 @@ fn floors(sides: &mut Pair<Side>, lists: &Lists, n_rounds: usize) -> Result<Stri
     let mut rows = "| what | sample | ours, MB/s |\n|---|---|--:|\n".to_owned();
     for (what, work) in OURS {
         let (sample, n_bytes) = lists.sample("manifests");
-        let mut shortest = f64::INFINITY;
-        for _ in 0..n_rounds {
-            let measured = ours.measure(work, 1, &lists.path("manifests"))?;
-            shortest = shortest.min(measured.seconds);
-        }
+        let shortest = ours.measure_shortest(work, 1, &lists.path("manifests"), n_rounds)?;
         _ = writeln!(rows, "| {what} | {sample} | {} |", digits(n_bytes / 1e6 / shortest));
     }
     Ok(rows)

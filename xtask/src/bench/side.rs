@@ -89,6 +89,21 @@ impl Side {
         Ok(Measured { seconds, n_bytes })
     }
 
+    /// Measures the same several times, and returns the shortest time in seconds.
+    pub(super) fn measure_shortest(
+        &mut self,
+        work: &str,
+        times: usize,
+        list: &Path,
+        n_rounds: usize,
+    ) -> Result<f64, Error> {
+        let mut shortest = f64::INFINITY;
+        for _ in 0..n_rounds {
+            shortest = shortest.min(self.measure(work, times, list)?.seconds);
+        }
+        Ok(shortest)
+    }
+
     /// Returns the peak memory of the process so far, in MiB.
     pub(super) fn peak(&self) -> Result<f64, Error> {
         let path = PathBuf::from(format!("/proc/{}/status", self.process.id()));

@@ -44,15 +44,14 @@ pub(super) fn record(reports: &[Report]) -> Result<(), Error> {
 
 fn read(page: &str) -> Result<BTreeMap<String, Total>, Error> {
     let (_, rows) = page.split_once(HEADING).unwrap_or_default();
-    let totals = rows.lines().map(|row| {
-        let found = read_row(row);
-        found.ok_or_else(|| Error::Found(format!("{PAGE}: failed to read the row {row:?}")))
-    });
-    let totals: Result<BTreeMap<_, _>, _> = totals.collect();
-    totals.map(|mut totals| {
-        totals.remove(SUM);
-        totals
-    })
+    let mut totals = BTreeMap::new();
+    for row in rows.lines() {
+        let failed = || Error::Found(format!("{PAGE}: failed to read the row {row:?}"));
+        let (target, total) = read_row(row).ok_or_else(failed)?;
+        totals.insert(target, total);
+    }
+    totals.remove(SUM);
+    Ok(totals)
 }
 
 fn read_row(row: &str) -> Option<(String, Total)> {
