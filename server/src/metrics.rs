@@ -131,8 +131,8 @@ impl Metrics {
         }))
     }
 
-    /// Serves the metrics under `/metrics`. `calls` has a permit for each call
-    /// that may still start, and `limit` is the maximum number of running calls.
+    /// Serves the metrics under `/metrics`. `calls` has a permit for each call that may
+    /// still start, and `limit` is the maximum number of running calls.
     pub(crate) fn router(self: Arc<Self>, calls: Arc<Semaphore>, limit: usize) -> Router {
         let encode = async move || {
             let running = limit.saturating_sub(calls.available_permits());

@@ -16,8 +16,8 @@ pub enum CopyError {
     Write(#[source] io::Error),
 }
 
-/// Copies `from` to `to`, and returns the number of bytes. In contrast to [`io::copy`], the error
-/// tells which of them failed.
+/// Copies `from` to `to`, and returns the number of bytes. Unlike that of [`io::copy`], the error
+/// says which of them failed.
 ///
 /// # Errors
 ///

@@ -199,7 +199,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_cluster_without_olm_is_reported() {
-        // A user who may not list all namespaces gets this response for the single namespace.
+        // The second user may list the CatalogSources of one namespace, but not those of all
+        // namespaces.
         let responses: [Responses; 2] =
             [|_| Err(404), |path| Err(if path == OURS { 404 } else { 403 })];
         for responses in responses {

@@ -183,7 +183,7 @@ impl RequestedImage<'_> {
         }
     }
 
-    /// Determines the digest that a tag had for one pod.
+    /// Determines the digest that a tag had in one sighting.
     fn observe_tag(&self, seen: &Sighting) -> ImageComparison {
         let part = self.part.of(seen);
         // A policy may have replaced the tag by its digest.
@@ -197,7 +197,7 @@ impl RequestedImage<'_> {
         }
     }
 
-    /// Compares the requested digest with those of one pod.
+    /// Compares the requested digest with those in one sighting.
     fn compare_digest(&self, seen: &Sighting, wanted: &str) -> ImageComparison {
         let part = self.part.of(seen);
         let mut is_named = true;

@@ -126,7 +126,7 @@ fn credentials_are_never_shown() {
 #[tokio::test(start_paused = true)]
 async fn the_secret_is_deleted_if_the_job_is_refused_until_the_deadline() {
     let refused = Canned::status(403, "Forbidden", "exceeded quota: small");
-    let (server, n_deleted) = launch_answered(Disturbance::Respond(refused)).await;
+    let (server, n_deleted) = launch_disturbed(Disturbance::Respond(refused)).await;
     assert_eq!((server.count("secrets"), server.count("jobs")), (0, 0));
     assert_eq!(n_deleted, 1);
 }
@@ -135,14 +135,14 @@ async fn the_secret_is_deleted_if_the_job_is_refused_until_the_deadline() {
 async fn the_secret_stays_if_the_job_may_exist() {
     // The Job is created, but every response is lost.
     let lost = Canned::status(504, "Timeout", "request timed out");
-    let (server, n_deleted) = launch_answered(Disturbance::RespondAfterDoing(lost)).await;
+    let (server, n_deleted) = launch_disturbed(Disturbance::RespondAfterDoing(lost)).await;
     assert_eq!((server.count("secrets"), server.count("jobs")), (1, 1));
     assert_eq!(n_deleted, 0);
 }
 
-/// Launches, and answers every creation of a Job in this way. Returns the server, and the number of
+/// Launches, and disturbs every creation of a Job in this way. Returns the server, and the number of
 /// requests to delete a Secret.
-async fn launch_answered(creation: Disturbance) -> (Server, usize) {
+async fn launch_disturbed(creation: Disturbance) -> (Server, usize) {
     let deleted: Arc<Mutex<usize>> = Arc::default();
     let count = Arc::clone(&deleted);
     let server = Server::new(|_, _| {}).disturbed(move |arrival| {
