@@ -90,7 +90,7 @@ pub(crate) enum Error {
     #[error(transparent)]
     Filter(#[from] unlade_catalog::filter::Error),
     /// A configuration file of oc-mirror selects nothing from a catalog.
-    #[error("failed to read the image set {path}")]
+    #[error("failed to read the ImageSetConfiguration {path}")]
     ImageSet {
         path: String,
         #[source]

@@ -88,7 +88,7 @@ mod tests {
                      or set another uid (--user)",
                 ),
             ),
-            (None, &both[1..], Some("set another uid (--user)")),
+            (None, &both[1..], Some("set a different uid (--user)")),
         ] {
             assert_eq!(advice(hint, remedies).as_deref(), expected);
         }

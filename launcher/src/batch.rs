@@ -85,7 +85,7 @@ pub enum LaunchOutcome {
     /// The launch failed.
     Failed(Failure),
     /// The launch was not started, because another had failed.
-    NotBegun,
+    NotStarted,
 }
 
 impl Launcher {
@@ -95,7 +95,7 @@ impl Launcher {
     ///
     /// This function keeps all ConfigMaps in memory; [`Launcher::launch_each`] does not.
     pub async fn launch_all(&self, requests: &[Request], batch: &Batch) -> Vec<LaunchOutcome> {
-        let mut outcomes = vec![LaunchOutcome::NotBegun; requests.len()];
+        let mut outcomes = vec![LaunchOutcome::NotStarted; requests.len()];
         let mut updates = pin!(self.launch_each(requests.to_vec(), batch.clone()));
         while let Some(update) = updates.next().await {
             if let BatchUpdate::Ended { index, outcome, .. } = update
@@ -260,7 +260,7 @@ impl Progress {
         match self.failed_cluster.get() {
             Some(failure) => Some(LaunchOutcome::Failed(failure.clone())),
             None if self.has_failed.load(Ordering::Relaxed) && !batch.keep_going => {
-                Some(LaunchOutcome::NotBegun)
+                Some(LaunchOutcome::NotStarted)
             }
             None => None,
         }

@@ -108,7 +108,7 @@ fn is_called(resource: &APIResourceDiscovery, text: &str) -> bool {
 
 fn missing(message: String) -> Failure {
     Failure::new(Reason::ApiRefused, message).with_advice(
-        "an owner is KIND/NAME, in the same namespace or of a cluster-scoped kind",
+        "use KIND/NAME, with an object in the same namespace or of a cluster-scoped kind",
         &[],
     )
 }

@@ -67,7 +67,7 @@ fn choose_package<'a>(
         used.insert(key);
         if let Some((first, _)) = &found {
             let message =
-                format!("the package manifest is dropped, because {first} is already one");
+                format!("the package manifest is dropped: {first} is one too, so remove one of them");
             findings.push(Finding::new(Reason::Shadowed, key, message));
             continue;
         }

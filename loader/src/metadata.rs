@@ -99,8 +99,8 @@ impl<'a> Metadata<'a> {
         {
             self.annotations = annotations;
             self.used.insert(key);
-            let message = "package and channels are read from this file, because annotations.yaml does not exist \
-                 or does not name them";
+            let message = "the package and the channels are read from this file, because annotations.yaml does \
+                 not exist or does not name them: name them in metadata/annotations.yaml";
             self.findings.push(Finding::new(Reason::AnnotationsFile, key, message));
         }
         if let Some(unread) = unread.filter(|_| self.used.contains(key)) {

@@ -188,7 +188,8 @@ pub(crate) fn read<'a>(
         }
     }
     if objects.csv.is_none() {
-        findings.push(Finding::new(Reason::NoCsv, "", "the bundle has no ClusterServiceVersion"));
+        let message = "the bundle has no ClusterServiceVersion, so OLM cannot install it: add one to manifests/";
+        findings.push(Finding::new(Reason::NoCsv, "", message));
     }
     Ok(objects)
 }
@@ -246,7 +247,7 @@ impl Objects<'_> {
             if text("generateName").is_none_or(str::is_empty) {
                 let kind = excerpt::shorten(kind);
                 let message =
-                    format!("the object of kind {kind} has no name, so no cluster accepts it");
+                    format!("the object of kind {kind} has no name, so no cluster accepts it: set metadata.name");
                 findings.push(Finding::new(Reason::NamelessObject, key, message));
             }
             return;

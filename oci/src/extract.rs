@@ -263,8 +263,7 @@ impl Extraction<'_> {
                     )
                 })?
             }
-            // A parent of the directory that is not a directory.
-            _ if !is_inside => Node::Link(Vec::new()),
+            _ if !is_inside => Node::Blocked,
             Kind::Sparse => return Err(entry_error(path, "is a sparse file")),
             _ => return Err(entry_error(path, "is neither a file, a directory nor a link")),
         })
@@ -302,20 +301,20 @@ impl Extraction<'_> {
             path::normalize(target).filter(|path| target.starts_with(b"/") && self.is_inside(path));
         let Some(path) = inside else { return target.to_owned() };
         let depth = path::parts(directory).count() - path::parts(self.root).count();
+        [b"../".repeat(depth).as_slice(), self.below_root(&path)].concat()
+    }
+
+    /// Returns the part of `path` below the directory that is extracted.
+    fn below_root<'p>(&self, path: &'p [u8]) -> &'p [u8] {
         let rest = path.get(self.root.len()..).unwrap_or_default();
-        let rest = rest.strip_prefix(b"/").unwrap_or(rest);
-        [b"../".repeat(depth).as_slice(), rest].concat()
+        rest.strip_prefix(b"/").unwrap_or(rest)
     }
 
     /// Creates the directory at `to` on disk: first the directories and the files, and then the
     /// links.
     fn create(&self, to: &FilePath) -> Result<(), Error> {
-        let place = |path: &[u8]| {
-            let rest = path.get(self.root.len()..).unwrap_or_default();
-            to.join(OsStr::from_bytes(rest.strip_prefix(b"/").unwrap_or(rest)))
-        };
         let write = |path: &[u8], create: &dyn Fn(&FilePath) -> io::Result<()>| {
-            let path = place(path);
+            let path = to.join(OsStr::from_bytes(self.below_root(path)));
             create(&path).map_err(|source| Error::Write { path, source })
         };
         fs::create_dir(to).map_err(|source| Error::Write { path: to.to_owned(), source })?;
@@ -328,7 +327,7 @@ impl Extraction<'_> {
                     // Several names can share a file.
                     fs::hard_link(self.staged.join(number.to_string()), at)
                 })?,
-                Node::Link(_) => {}
+                Node::Link(_) | Node::Blocked => {}
             }
         }
         for (path, node) in inside() {

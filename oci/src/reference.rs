@@ -130,7 +130,7 @@ impl Error {
                  oci-archive:image.tar"
             )),
             Self::Select { .. } => Some(
-                "use oci:DIRECTORY[:NAME|@DIGEST], oci-archive:FILE[:NAME|@DIGEST], \
+                "use oci:DIRECTORY[:TAG|@DIGEST], oci-archive:FILE[:TAG|@DIGEST], \
                  or docker-archive:FILE[:NAME[:TAG]]; :@N selects the Nth image"
                     .to_owned(),
             ),

@@ -47,7 +47,8 @@ pub enum Forbidden {
     },
     /// The registry names a host that is nearer to this machine than itself.
     #[error(
-        "the registry names {host}, whose address {address} is in a nearer network than its own"
+        "the registry names {host}, whose address {address} is nearer to this machine than the \
+         registry"
     )]
     Nearer {
         /// The host.

@@ -107,7 +107,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A rule gives the image an invalid name.
-    #[error("{} gives the image an invalid name", path.display())]
+    #[error("a rule in {} maps the image to an invalid name", path.display())]
     Name {
         /// The file.
         path: PathBuf,

@@ -29,7 +29,7 @@ pub enum Error {
         registry: String,
     },
     /// The registry denies access.
-    #[error("the registry {registry} denies access to {what}: {status}")]
+    #[error("the registry {registry} denied access to {what}: {status}")]
     Denied {
         /// The image or its part.
         what: String,
@@ -185,8 +185,8 @@ impl Error {
                  credentials from {origin} have expired"
             )),
             Self::Forbidden { .. } => Some(
-                "check the address of the registry: it must not refer to a host in a nearer \
-                 network than its own"
+                "check the address of the registry: a registry must not refer to a host that is \
+                 nearer to this machine than the registry itself"
                     .to_owned(),
             ),
             Self::Mirrors { source, .. } => source.hint(),

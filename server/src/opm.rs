@@ -36,7 +36,7 @@ const MAX_NAME: usize = 255;
 #[non_exhaustive]
 pub enum Error {
     /// Files cannot be read or written.
-    #[error("failed to write a cache for opm: {}", path.display())]
+    #[error("failed to write {} of the opm cache", path.display())]
     System {
         /// The path of the file.
         path: PathBuf,

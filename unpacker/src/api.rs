@@ -65,7 +65,7 @@ pub(crate) enum Error {
     #[error("the ConfigMap {name} is too large for the API server: {message}")]
     TooLarge { name: String, message: String },
     /// Other 4xx.
-    #[error("the API server refused the ConfigMap {name} (status {status}): {message}")]
+    #[error("the API server rejected the ConfigMap {name} (status {status}): {message}")]
     Refused { name: String, status: u16, message: String },
     /// The bundle cannot be written to the existing ConfigMap.
     #[error(transparent)]

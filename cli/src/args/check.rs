@@ -13,7 +13,7 @@ use super::{Connection, JobArgs, PodArgs, RegistryClient, launch::image};
 #[derive(Debug, Group)]
 pub(crate) struct Check {
     /// Reference of the bundle image, which the nodes pull; without it, the checks that depend on
-    /// the image are left out
+    /// the image are skipped
     #[arg(value_name = "IMAGE", value_parser = image())]
     pub(crate) image: Option<String>,
 

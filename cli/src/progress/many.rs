@@ -40,7 +40,7 @@ impl LaunchProgress {
 #[derive(Debug)]
 pub(crate) enum LaunchStatus {
     /// The launch has not started yet.
-    NotBegun,
+    NotStarted,
     /// The launch is running.
     Running,
     /// The ConfigMap holds the content.
@@ -55,7 +55,7 @@ impl Progresses {
         let not_begun = |image: &String| LaunchProgress {
             image: image.clone(),
             progress: Progress::default(),
-            status: LaunchStatus::NotBegun,
+            status: LaunchStatus::NotStarted,
             started: None,
             last: Duration::ZERO,
         };
@@ -124,7 +124,7 @@ impl Progresses {
     /// and after the last one.
     fn estimate(&self, elapsed: Duration) -> Option<Duration> {
         let is_open = |status: &LaunchStatus| {
-            matches!(status, LaunchStatus::NotBegun | LaunchStatus::Running)
+            matches!(status, LaunchStatus::NotStarted | LaunchStatus::Running)
         };
         let n_open = self.count(is_open);
         let ended = self.0.iter().filter(|launch| !is_open(&launch.status));

@@ -13,7 +13,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Outcome {
     pub(crate) image: String,
-    /// `Unpacked`, `Reused`, `Unpacking`, `NotBegun`, `NotLoaded`, or why the launch failed.
+    /// `Unpacked`, `Reused`, `Unpacking`, `NotStarted`, `NotLoaded`, or why the launch failed.
     pub(crate) status: String,
     pub(crate) config_map: Option<String>,
     pub(crate) package: Option<String>,

@@ -122,7 +122,7 @@ fn only_confirmed_cancellations_are_subtracted_from_the_running_jobs() {
     launch.interrupt();
     let (code, stderr) = launch.wait();
     assert_eq!(code, Some(73), "{stderr}");
-    assert!(stderr.contains(" 1 Jobs are still running in the namespace default"), "{stderr}");
+    assert!(stderr.contains("; 1 Job is still running in the namespace default"), "{stderr}");
 }
 
 #[test]
@@ -146,6 +146,6 @@ fn deletions_of_a_batch_hold_up_neither_the_launches_nor_an_interrupt() {
     launch.interrupt();
     let (code, stderr) = launch.wait();
     assert_eq!(code, Some(73), "{stderr}");
-    assert!(stderr.contains(", 2 ConfigMaps may not have been deleted\n"), "{stderr}");
+    assert!(stderr.contains("; the deletion of 2 ConfigMaps was not confirmed\n"), "{stderr}");
     assert!(!stderr.contains("cannot delete"), "{stderr}");
 }

@@ -60,7 +60,7 @@ pub enum Error {
     #[error("{:?} is not a field of a constraint", excerpt::shorten(.0))]
     UnknownField(String),
     /// The value contains no rule.
-    #[error("the constraint has no rule: none of gvk, package, all, any, not, cel")]
+    #[error("the constraint has none of the fields gvk, package, all, any, not and cel")]
     Nothing,
 }
 

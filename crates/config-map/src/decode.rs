@@ -220,8 +220,11 @@ impl Error {
     /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
+            Self::Mark(mark::Error::Version { .. }) => Some(
+                "use the version of unlade that filled the ConfigMap, or unpack the bundle again",
+            ),
             Self::Mark(_) | Self::Files { .. } | Self::Digest { .. } | Self::Unknown { .. } => {
-                Some("the ConfigMap was changed after it was filled: unpack the bundle again")
+                Some("unpack the bundle again: the ConfigMap was changed after it was filled")
             }
             Self::Several { .. } => Some("pass one ConfigMap at a time"),
             _ => None,

@@ -69,7 +69,7 @@ pub enum Error {
     Json(#[source] serde_json::Error),
     /// The object has another kind or API version.
     #[error(
-        "the object is {:?} of apiVersion {:?}, not \"ConfigMap\" of \"v1\"",
+        "the object has kind {:?} and apiVersion {:?}, not kind \"ConfigMap\" and apiVersion \"v1\"",
         excerpt::shorten(.kind),
         excerpt::shorten(.api_version)
     )]

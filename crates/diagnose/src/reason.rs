@@ -213,7 +213,7 @@ impl Reason {
         )
     }
 
-    /// Checks whether the content of the attempt may not be that of the requested image.
+    /// Checks whether the content of the attempt might come from another image.
     pub fn is_of_image(self) -> bool {
         matches!(self, Self::ImageReplaced | Self::ImageUnverified)
     }

@@ -62,12 +62,12 @@ impl fmt::Display for Remedy {
             Self::MemoryLimit => "raise the memory limit",
             Self::Inject => "inject the unpacker, which works on every cluster",
             Self::ImageVolume => "mount the bundle image as a volume",
-            Self::User => "set another uid",
+            Self::User => "set a different uid",
             Self::UnsetUser => "let the cluster choose the uid",
             Self::ServiceAccount => "specify a service account",
-            Self::PriorityClass => "specify another priority class",
-            Self::Name => "choose another name",
-            Self::Namespace => "choose another namespace",
+            Self::PriorityClass => "specify a different priority class",
+            Self::Name => "choose a different name",
+            Self::Namespace => "choose a different namespace",
             Self::Check => "check which permissions are missing",
         })
     }

@@ -20,7 +20,7 @@ use crate::{Outline, Reader, Scalars};
 
 use frame::{Frame, Keep, Kind, Pending};
 use line::{Line, Lines, is_end, skip_spaces};
-use nodes::{Kept, Nodes};
+use nodes::{Checked, Nodes};
 use scalar::{Start, Text};
 
 /// The maximum nesting. Published manifests have at most 34 levels.
@@ -304,7 +304,7 @@ impl<'t, 'r> Composer<'t, 'r> {
     }
 
     /// Completes a value.
-    fn complete(&mut self, value: Kept<NodeId>) -> Option<()> {
+    fn complete(&mut self, value: Checked<NodeId>) -> Option<()> {
         match &mut self.open.last_mut()?.kind {
             Kind::Mapping { pending } => self.nodes.push_field(pending.take()?.key, value),
             Kind::Sequence { pending } => {

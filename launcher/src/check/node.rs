@@ -89,8 +89,8 @@ fn architecture(nodes: &[&Node], wanted: &[String]) -> Check {
     match &*found {
         [] => ARCHITECTURE.warning("the nodes do not report their architectures"),
         _ if !wanted.is_empty() => ARCHITECTURE
-            .ok(format!("the architectures of the matching nodes are {named}, and the options list \
-                         them for the tool image")),
+            .ok(format!("the options name the architectures of the matching nodes for the tool image: \
+                         {named}")),
         [_] => ARCHITECTURE
             .ok(format!("the architectures of the matching nodes are {named}"))
             .with_hint("use a tool image that supports this architecture"),

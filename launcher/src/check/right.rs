@@ -48,7 +48,7 @@ const ALWAYS: [Right; 6] = [
         "configmaps",
         &["create", "get", "list", "watch"],
         &["patch", "delete"],
-        "the reason of a failure is not recorded, and ConfigMaps cannot be deleted",
+        "the reason for a failure is not recorded, and ConfigMaps cannot be deleted",
     ),
     right(
         "batch",

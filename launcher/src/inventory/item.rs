@@ -128,7 +128,7 @@ impl Item {
     }
 
     /// Returns the status for a column of a table: `Unpacked`, `Unpacking`, `Pending`,
-    /// `Terminating`, or the reason of a failure, such as `ImageNotFound`. If the ConfigMap still
+    /// `Terminating`, or the reason for a failure, such as `ImageNotFound`. If the ConfigMap still
     /// holds the content of an earlier attempt, both are included: `Unpacked,ImageNotFound`.
     pub fn status(&self) -> String {
         let state = match self.state {

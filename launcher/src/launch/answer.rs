@@ -110,7 +110,7 @@ impl Launch<'_> {
                 return failure;
             }
             // All secrets exist, so the kubelet may retrieve them for the next pod.
-            let hint = "the pull secrets exist; a busy node may retrieve them later";
+            let hint = "launch again: the pull secrets exist, and a busy node may retrieve them later";
             return failure.with_transience(true).with_advice(hint, &[]);
         }
         let Some(mut first) = problems.into_iter().next() else { return failure };

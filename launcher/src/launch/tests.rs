@@ -303,7 +303,7 @@ async fn the_problem_at_the_deadline_is_the_reason() {
     let server = first_unschedulable();
     let failure = launched(&server, options()).await.0.unwrap_err();
     assert_eq!(failure.reason, Reason::Unschedulable, "{failure:?}");
-    assert!(failure.message.starts_with("gave up after 120 s"), "{failure:?}");
+    assert!(failure.message.starts_with("timed out after 120 s"), "{failure:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -66,7 +66,7 @@ pub(crate) enum Error {
     },
     /// All annotations together are larger than Kubernetes allows.
     #[error(
-        "the annotations are {size} bytes long in total; at most {} are allowed",
+        "the annotations have {size} bytes, but Kubernetes allows {}",
         annotation::SIZE
     )]
     TooLarge {

@@ -26,11 +26,11 @@ pub enum Compression {
     /// No compression. All versions of this crate produce the same digest.
     #[default]
     None,
-    /// gzip, which all engines support. Other versions of the compressor may produce another
+    /// gzip, which all engines support. Other versions of the compressor may produce a different
     /// digest.
     Gzip,
     /// zstd, which containerd supports since 1.5 and Docker since 23. Other versions of the
-    /// compressor may produce another digest.
+    /// compressor may produce a different digest.
     Zstd,
 }
 

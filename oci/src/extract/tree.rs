@@ -13,6 +13,8 @@ pub(super) enum Node {
     File(usize),
     /// A symbolic link to this target.
     Link(Vec<u8>),
+    /// Something other than a directory, in place of a parent of the directory.
+    Blocked,
 }
 
 /// The entries by their paths. Parent directories need not be among them.

@@ -81,7 +81,7 @@ pub enum Error {
     #[error(transparent)]
     Extract(#[from] extract::Error),
     /// Links lead through too many parts of the image, so that the layers were read too often.
-    #[error("the links of the bundle lead through too many parts of the image")]
+    #[error("resolving the links of the bundle would read the layers too many times")]
     Rounds,
 }
 

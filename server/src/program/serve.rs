@@ -132,11 +132,10 @@ fn load(args: &Args) -> Result<Option<Loaded>, Failure> {
 fn report(cache: &CacheState) {
     match cache {
         CacheState::Written { reason } => {
-            tracing::info!("the cache is unusable, so the catalog was read: {reason}");
+            tracing::info!("the cache was not used: {reason}; wrote a new cache");
         }
         CacheState::Unusable { reason, failure } => tracing::warn!(
-            "the cache is unusable, so the catalog was read: {reason}; failed to write a new \
-             cache: {failure}"
+            "the cache was not used: {reason}; failed to write a new cache: {failure}"
         ),
         _ => {}
     }

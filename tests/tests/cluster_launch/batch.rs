@@ -70,7 +70,7 @@ fn cluster_a_failure_stops_the_others_unless_the_batch_keeps_going() {
         let mut batch = Batch { concurrency: NonZeroUsize::MIN, ..Batch::default() };
         let outcomes = launcher.launch_all(&requests, &batch).await;
         assert!(
-            matches!(outcomes[..], [LaunchOutcome::Failed(_), LaunchOutcome::NotBegun]),
+            matches!(outcomes[..], [LaunchOutcome::Failed(_), LaunchOutcome::NotStarted]),
             "{outcomes:?}"
         );
         batch.keep_going = true;

@@ -27,7 +27,7 @@ use observer::{Knows, Observer};
 pub(crate) use start::changed;
 
 /// The beginning of the message of a failure that a deadline caused.
-const BY_DEADLINE: &str = "gave up after";
+const BY_DEADLINE: &str = "timed out after";
 
 /// The number of launches that run at the same time.
 const BESIDE: usize = 4;

@@ -28,7 +28,7 @@ fn cluster_a_deadline_says_what_was_waited_for_and_the_next_launch_needs_no_help
         let (failure, steps) = stage.launch(&options, &request).await;
         let failure = failure.unwrap_err();
         assert_eq!(failure.reason, Reason::Unschedulable, "{failure:?}");
-        assert!(failure.message.starts_with("gave up after 30 s"), "{failure:?}");
+        assert!(failure.message.starts_with("timed out after 30 s"), "{failure:?}");
         let is_told = |step: &Step| match step {
             Step::Waiting { failure } => failure.reason == Reason::Unschedulable,
             _ => false,

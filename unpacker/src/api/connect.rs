@@ -52,9 +52,9 @@ pub(crate) enum Error {
     Timeout { address: SocketAddr, timeout: Duration },
     #[error("the certificate of {address} is not trusted")]
     Untrusted { address: SocketAddr, source: rustls::Error },
-    #[error("the TLS handshake with {address} failed")]
+    #[error("failed to complete the TLS handshake with {address}")]
     Tls { address: SocketAddr, source: io::Error },
-    #[error("the HTTP request to {address} failed")]
+    #[error("failed to send the HTTP request to {address}")]
     Http { address: SocketAddr, source: hyper::Error },
     #[error("the response of {address} is larger than {MAX_RESPONSE_SIZE} bytes")]
     ResponseSize { address: SocketAddr },

@@ -2,6 +2,7 @@
 
 use std::{
     fs::File,
+    os::unix::process::CommandExt as _,
     path::PathBuf,
     process::{Command, Stdio},
     time::Instant,
@@ -9,6 +10,7 @@ use std::{
 
 use nix::sys::resource::{Resource, UsageWho, getrusage, setrlimit};
 use nix::sys::time::TimeValLike;
+use nix::unistd::getuid;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{Error, capture, describe};
@@ -61,6 +63,9 @@ pub(crate) fn measure(arguments: &Arguments) -> Result<(), Error> {
         setrlimit(Resource::RLIMIT_AS, mebibytes << 20, mebibytes << 20).map_err(system)?;
     }
     let mut command = Command::new(program);
+    // With a user ID, the standard library forks. Otherwise, it uses vfork, and the system counts
+    // the memory of this process, with all mapped pages of its file, as the program's.
+    command.uid(getuid().as_raw());
     command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Some(path) = &arguments.log {
         let file = Error::file(path);

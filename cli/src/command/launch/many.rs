@@ -25,7 +25,7 @@ use crate::{
     output::{self, Documents, Form},
     progress::{LaunchProgress, LaunchStatus, Progresses, TURN},
     stderr,
-    summary::{self, Outcome},
+    summary::{self, Outcome, count},
 };
 
 pub(super) async fn launch(
@@ -200,7 +200,7 @@ impl Finished {
                 report.json(&Line { image, namespace, payload })?;
                 self.fail(Exit::Cluster(failure.reason));
             }
-            LaunchOutcome::NotBegun => self.n_failed += 1,
+            LaunchOutcome::NotStarted => self.n_failed += 1,
         }
         if let Some(place) = self.rows.get_mut(index) {
             *place = Some(row);
@@ -261,7 +261,7 @@ impl Finished {
 /// Returns the row for a launch, as far as its events describe it.
 fn row(launch: &LaunchProgress) -> Outcome {
     let status = match &launch.status {
-        LaunchStatus::NotBegun => "NotBegun".to_owned(),
+        LaunchStatus::NotStarted => "NotStarted".to_owned(),
         LaunchStatus::Running => "Unpacking".to_owned(),
         LaunchStatus::Unpacked if launch.progress.is_reused() => "Reused".to_owned(),
         LaunchStatus::Unpacked => "Unpacked".to_owned(),
@@ -310,20 +310,23 @@ async fn interrupted(
         .collect();
     let n_done = rows.iter().filter(|row| row.package.is_some()).count();
     let mut message = format!(
-        "interrupted: {n_done} of {} images are unpacked, {} Jobs are still running in the \
-         namespace {namespace}",
+        "interrupted: {n_done} of {} images are unpacked; {} still running in the namespace \
+         {namespace}",
         all.len(),
-        jobs.len()
+        with_verb(jobs.len(), "Job", ["is", "are"])
     );
     if n_open > 0 {
         // Some of them may share a Job.
-        _ = write!(message, ", up to {n_open} more may have been created");
+        let open = count(n_open, "more Job");
+        _ = write!(message, "; up to {open} may have been created");
     }
     if n_removals > 0 {
-        _ = write!(message, ", {n_removals} ConfigMaps may not have been deleted");
+        let removals = count(n_removals, "ConfigMap");
+        _ = write!(message, "; the deletion of {removals} was not confirmed");
     }
     if n_not_deleted > 0 {
-        _ = write!(message, ", {n_not_deleted} ConfigMaps were not deleted");
+        let not_deleted = with_verb(n_not_deleted, "ConfigMap", ["was", "were"]);
+        _ = write!(message, "; {not_deleted} not deleted");
     }
     stop.release();
     if settings.output == Output::Summary {
@@ -368,4 +371,9 @@ async fn cancel<'a>(
 /// Checks whether the request that creates a Job may be in flight.
 fn is_open(launch: &LaunchProgress) -> bool {
     launch.progress.config_map().is_some() && launch.progress.job().is_none()
+}
+
+/// Formats a number of things and its verb, in the singular or the plural.
+fn with_verb(number: usize, noun: &str, [singular, plural]: [&str; 2]) -> String {
+    format!("{} {}", count(number, noun), if number == 1 { singular } else { plural })
 }

@@ -141,7 +141,7 @@ impl Usage {
         match self {
             Self::Launch | Self::Remade | Self::Adapted | Self::Removed => (0, ""),
             Self::Sealed => (0, "is reused"),
-            Self::Awaited => (58, "gave up after 25 s"),
+            Self::Awaited => (58, "timed out after 25 s"),
             Self::Taken => (76, "was not created by unlade"),
             Self::Ended => (41, "the Job is over"),
             Self::Logged => (11, "with the log"),

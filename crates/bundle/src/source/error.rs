@@ -150,8 +150,8 @@ impl Error {
         match self {
             Self::Unreadable { .. } => Some("run as the user that owns the file, or as root"),
             Self::NestedDirectory { .. } => Some(
-                "a bundle is flat: move the files into its parent directory, or out of the \
-                     bundle",
+                "move the files into its parent directory, or out of the bundle: a bundle has no \
+                 nested directories",
             ),
             Self::Content(error) => error.hint(),
             Self::Mount { .. } => {

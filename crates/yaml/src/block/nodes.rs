@@ -6,9 +6,13 @@ use crate::json::{Builder, Field, Key, NodeId};
 use crate::resolve::{self, Value};
 use crate::{Reader, Scalars};
 
-/// What is stored of a key or a value, or `None` if it is omitted. What is omitted is checked and
-/// counted in the same way.
-pub(super) type Kept<T> = Option<T>;
+/// A key or a value after it was checked and counted.
+pub(super) enum Checked<T> {
+    /// It is stored here.
+    Stored(T),
+    /// Nobody needs it, so it is not stored.
+    Omitted,
+}
 
 /// The values of a document, and the children of the collections that are not complete.
 pub(super) struct Nodes<'r> {
@@ -49,7 +53,7 @@ impl<'r> Nodes<'r> {
     }
 
     /// Adds a scalar. Fails if JSON may not be able to express it.
-    pub(super) fn scalar(&mut self, scalar: Text<'_>, is_omitted: bool) -> Option<Kept<NodeId>> {
+    pub(super) fn scalar(&mut self, scalar: Text<'_>, is_omitted: bool) -> Option<Checked<NodeId>> {
         let (text, value) = match scalar {
             Text::Plain(text) => (text, resolve::resolve_plain(text, self.scalars)),
             Text::Quoted(text) => (text, Value::Text),
@@ -59,50 +63,60 @@ impl<'r> Nodes<'r> {
         }
         if is_omitted {
             self.builder.omit_value(if matches!(value, Value::Text) { text.len() } else { 0 });
-            return Some(None);
+            return Some(Checked::Omitted);
         }
-        Some(Some(value.store(text, &mut self.builder)))
+        Some(Checked::Stored(value.store(text, &mut self.builder)))
     }
 
     /// Adds the key of a field. Fails if its text is not certain.
-    pub(super) fn key(&mut self, name: Text<'_>, is_omitted: bool) -> Option<Kept<Key>> {
+    pub(super) fn key(&mut self, name: Text<'_>, is_omitted: bool) -> Option<Checked<Key>> {
         let text = key_text(name, self.scalars)?;
         if is_omitted {
             self.builder.omit_key(text.len());
-            return Some(None);
+            return Some(Checked::Omitted);
         }
-        Some(Some(Key::Text(self.builder.text(text))))
+        Some(Checked::Stored(Key::Text(self.builder.text(text))))
     }
 
     /// Adds a null.
-    pub(super) fn null(&mut self, is_omitted: bool) -> Kept<NodeId> {
-        if is_omitted { self.omit() } else { Some(self.builder.null()) }
+    pub(super) fn null(&mut self, is_omitted: bool) -> Checked<NodeId> {
+        if is_omitted { self.omit() } else { Checked::Stored(self.builder.null()) }
     }
 
     /// Adds a field to the innermost mapping.
-    pub(super) fn push_field(&mut self, key: Kept<Key>, value: Kept<NodeId>) {
+    pub(super) fn push_field(&mut self, key: Checked<Key>, value: Checked<NodeId>) {
         match (key, value) {
-            (Some(key), Some(value)) => self.fields.push(Field { key, value }),
+            (Checked::Stored(key), Checked::Stored(value)) => {
+                self.fields.push(Field { key, value })
+            }
             _ => self.builder.omit_field(),
         }
     }
 
     /// Adds an item to the innermost sequence.
-    pub(super) fn push_item(&mut self, item: Kept<NodeId>) {
+    pub(super) fn push_item(&mut self, item: Checked<NodeId>) {
         match item {
-            Some(item) => self.items.push(item),
-            None => self.builder.omit_item(),
+            Checked::Stored(item) => self.items.push(item),
+            Checked::Omitted => self.builder.omit_item(),
         }
     }
 
     /// Completes a sequence whose first item has this index.
-    pub(super) fn array(&mut self, from: usize, is_omitted: bool) -> Kept<NodeId> {
-        if is_omitted { self.omit() } else { Some(self.builder.array(&mut self.items, from)) }
+    pub(super) fn array(&mut self, from: usize, is_omitted: bool) -> Checked<NodeId> {
+        if is_omitted {
+            self.omit()
+        } else {
+            Checked::Stored(self.builder.array(&mut self.items, from))
+        }
     }
 
     /// Completes a mapping whose first field has this index.
-    pub(super) fn object(&mut self, from: usize, is_omitted: bool) -> Kept<NodeId> {
-        if is_omitted { self.omit() } else { Some(self.builder.object(&mut self.fields, from)) }
+    pub(super) fn object(&mut self, from: usize, is_omitted: bool) -> Checked<NodeId> {
+        if is_omitted {
+            self.omit()
+        } else {
+            Checked::Stored(self.builder.object(&mut self.fields, from))
+        }
     }
 
     /// Adds a flow collection. Also returns the number of its scalars.
@@ -110,7 +124,7 @@ impl<'r> Nodes<'r> {
         &mut self,
         flow: &Flow<'_>,
         is_omitted: bool,
-    ) -> Option<(Kept<NodeId>, usize)> {
+    ) -> Option<(Checked<NodeId>, usize)> {
         match flow {
             Flow::Sequence(items) => {
                 let from = self.n_items();
@@ -134,9 +148,9 @@ impl<'r> Nodes<'r> {
     }
 
     /// Omits a value without a text.
-    fn omit(&mut self) -> Kept<NodeId> {
+    fn omit(&mut self) -> Checked<NodeId> {
         self.builder.omit_value(0);
-        None
+        Checked::Omitted
     }
 }
 

@@ -57,19 +57,24 @@ pub(in crate::launch) struct Recording<'a> {
     /// The attempt, or `None` if the failure came before the first one.
     attempt: Option<&'a Attempt>,
     failure: Failure,
-    /// Whether the failure is recorded if the ConfigMap was not filled.
-    is_recorded: bool,
-    /// Whether content that may not be that of the image is removed even if the failure is another
-    /// one that is not recorded.
-    is_withdrawing: bool,
+    recorded: Recorded,
     /// Whether content is removed, because it came from another or an unknown image.
     is_withdrawn: bool,
+}
+
+/// Which failures are recorded if the ConfigMap was not filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recorded {
+    All,
+    /// Those that remove content that might come from another image.
+    Withdrawals,
+    None,
 }
 
 /// Whether content is accepted.
 enum Accepted {
     Yes(Observed),
-    /// The content may not be that of the image.
+    /// The content might come from another image.
     No(Failure),
     /// The content is not what the attempt wrote.
     Broken,
@@ -85,12 +90,12 @@ impl<'a> Recording<'a> {
         failure: Failure,
         is_recorded: bool,
     ) -> Self {
-        let (is_withdrawing, is_withdrawn) = (false, false);
-        Self { plan, baseline, attempt, failure, is_recorded, is_withdrawing, is_withdrawn }
+        let recorded = if is_recorded { Recorded::All } else { Recorded::None };
+        Self { plan, baseline, attempt, failure, recorded, is_withdrawn: false }
     }
 
     /// Returns the recording of a failure that is recorded only together with the removal of
-    /// content that may not be that of the image.
+    /// content that might come from another image.
     pub(in crate::launch) fn of_withdrawal(
         plan: &'a Plan<'a>,
         baseline: &'a LaunchBaseline,
@@ -98,7 +103,7 @@ impl<'a> Recording<'a> {
         failure: Failure,
     ) -> Self {
         let recording = Self::new(plan, baseline, Some(attempt), failure, false);
-        Self { is_withdrawing: true, ..recording }
+        Self { recorded: Recorded::Withdrawals, ..recording }
     }
 
     /// Decides what comes next, after the request of the last step has `returned` this.
@@ -134,7 +139,7 @@ impl<'a> Recording<'a> {
             _ => match compared(seen, attempt) {
                 Comparison::Same(images) | Comparison::Open(images, None) => Accepted::Yes(images),
                 // Another launcher may have seen more of the pod in this case, too.
-                Comparison::Open(_, Some(why)) if self.is_withdrawing => {
+                Comparison::Open(_, Some(why)) if self.recorded == Recorded::Withdrawals => {
                     self.failure = without_applied_remedy(attempt.wanted.strategy, why);
                     return NextRequest::ReadSeal(found);
                 }
@@ -191,7 +196,11 @@ impl<'a> Recording<'a> {
         // name.
         let is_others = found.annotations().get(mark::ATTEMPT) != self.baseline.written_by.as_ref()
             || found.uid() != self.baseline.facts.config_map_uid;
-        let is_recorded = self.is_recorded || (self.is_withdrawing && self.is_withdrawn);
+        let is_recorded = match self.recorded {
+            Recorded::All => true,
+            Recorded::Withdrawals => self.is_withdrawn,
+            Recorded::None => false,
+        };
         if (is_others && !self.is_withdrawn) || !is_recorded {
             return self.fail();
         }

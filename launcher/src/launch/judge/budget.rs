@@ -55,12 +55,12 @@ impl Budget {
     /// none is known, the deadline.
     pub(in crate::launch) fn deadline(&self, job: &str, on: Option<Failure>) -> Failure {
         let (time, what) = match self.phase {
-            Phase::Schedule => (self.deadlines.schedule, "a pod with a node"),
-            Phase::Pull => (self.deadlines.pull, "the images and containers"),
-            Phase::Run => (self.deadlines.run, "the unpacker's result"),
+            Phase::Schedule => (self.deadlines.schedule, "the pod to be scheduled"),
+            Phase::Pull => (self.deadlines.pull, "the images to be pulled"),
+            Phase::Run => (self.deadlines.run, "the result of the unpacker"),
         };
         let cause = on.as_ref().map(|on| format!(": {}", on.message)).unwrap_or_default();
-        let message = format!("gave up after {} s of waiting for {what}{cause}", time.as_secs());
+        let message = format!("timed out after {} s waiting for {what}{cause}", time.as_secs());
         let Some(mut on) = on else {
             let evidence = Evidence::of_object(ObjectRef::job(job));
             return Failure::new(Reason::Deadline, message).with_evidence(evidence);

@@ -379,7 +379,7 @@ fn a_deadline_says_what_was_waited_for() {
         panic!()
     };
     assert_eq!(failure.reason, Reason::Unschedulable);
-    assert!(failure.message.starts_with("gave up after 100 s"), "{}", failure.message);
+    assert!(failure.message.starts_with("timed out after 100 s"), "{}", failure.message);
     assert!(failure.message.contains("Insufficient cpu"), "{}", failure.message);
     assert!(failure.evidence.object.is_some());
 }

@@ -273,7 +273,7 @@ async fn an_event_ends_a_launch_only_if_the_api_server_confirms_it() {
     let server = Server::new(|server, job| drop(server.put("events", refusal(job))));
     let failure = launch(&server, options(), IMAGE).await.unwrap_err();
     assert_eq!(failure.reason, Reason::PodSecurity, "{failure:?}");
-    assert!(failure.message.starts_with("gave up after 120 s"), "{failure:?}");
+    assert!(failure.message.starts_with("timed out after 120 s"), "{failure:?}");
 
     let confirming = Server::new(|server, job| drop(server.put("events", refusal(job))));
     let confirming = confirming.without(&["dry runs of pods"]);

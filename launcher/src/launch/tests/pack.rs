@@ -64,7 +64,7 @@ fn jobs(outcomes: &[LaunchOutcome]) -> Vec<Result<String, Reason>> {
     let job = |outcome: &LaunchOutcome| match outcome {
         LaunchOutcome::Launched(launched) => Ok(launched.job.clone().unwrap_or_default()),
         LaunchOutcome::Failed(failure) => Err(failure.reason),
-        LaunchOutcome::NotBegun => panic!("not begun"),
+        LaunchOutcome::NotStarted => panic!("not begun"),
     };
     outcomes.iter().map(job).collect()
 }
@@ -240,6 +240,24 @@ async fn a_missing_image_fails_alone_and_the_others_start_again() {
     assert!([0, 1, 3, 4].iter().all(|at| is_pack(&jobs[*at])), "{jobs:?}");
     assert_eq!(server.count("jobs"), 3, "all, all but one, and the one");
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_awaits_a_job_only_if_another_launch_needs_its_place() {
+    for (n, is_awaited) in [(1, false), (2, true)] {
+        // The content is complete, but the Job never is.
+        let server = Server::new(|server, job| {
+            server.fill(job);
+            server.put("pods", pod(job, "Succeeded", &json!({"terminated": {"exitCode": 0}})));
+        });
+        let launcher = Launcher::new(server.client(), options());
+        let batch = Batch { concurrency: NonZeroUsize::MIN, ..Batch::default() };
+        let start = tokio::time::Instant::now();
+        let outcomes = launcher.launch_all(&requests(n), &batch).await;
+        assert!(outcomes.iter().all(|it| matches!(it, LaunchOutcome::Launched(_))), "{outcomes:?}");
+        let limit = options().deadlines.total();
+        assert_eq!(start.elapsed() >= limit, is_awaited, "{n}: {:?}", start.elapsed());
+    }
 }
 
 #[tokio::test(start_paused = true)]

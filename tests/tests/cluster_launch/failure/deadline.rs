@@ -30,7 +30,7 @@ fn cluster_the_deadline_of_each_phase_is_kept() {
         run([
             // The known cause is the reason.
             Case::new(stage, "schedule", &image, Reason::Unschedulable)
-                .saying("gave up after 30 s")
+                .saying("timed out after 30 s")
                 .known_by(after(|step| matches!(step, Step::Created { .. })))
                 .with(|options| {
                     options.pod.node_selector.insert("example.com/none".into(), "true".into());
