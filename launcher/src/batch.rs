@@ -14,7 +14,7 @@ use kube::Api;
 use kube::runtime::wait::await_condition;
 use tokio::time::{Instant, timeout};
 
-use crate::launch::Share;
+use crate::launch::{Pace, Share};
 use crate::{Event, Failure, Launched, Launcher, Name, Request, Strategy, launch, progress};
 use unlade_name::ImageReference;
 
@@ -133,6 +133,7 @@ impl Launcher {
             has_failed: AtomicBool::new(false),
             failed_cluster: OnceLock::new(),
             n_left: AtomicUsize::new(packs.len()),
+            pace: Pace::default(),
         };
         let launches = stream::iter(packs)
             .map(|pack| self.run_pack(pack, batch, &progress, updates))
@@ -172,7 +173,7 @@ impl Launcher {
             Ok(launched) => ended(place, LaunchOutcome::Launched(Box::new(launched))),
             Err(failure) => ended(place, LaunchOutcome::Failed(failure)),
         };
-        let job = Box::pin(launch::pack(self, &shares, &ended)).await;
+        let job = Box::pin(launch::pack(self, &shares, &progress.pace, &ended)).await;
         // Wait for the Job to finish only if a launch that has not started will need this slot.
         let is_slot_needed =
             progress.n_left.load(Ordering::Relaxed) > 0 && progress.refusal(batch).is_none();
@@ -252,6 +253,7 @@ struct Progress {
     failed_cluster: OnceLock<Failure>,
     /// The number of packs that have not started.
     n_left: AtomicUsize,
+    pace: Pace,
 }
 
 impl Progress {

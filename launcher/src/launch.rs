@@ -52,7 +52,7 @@ use crate::{Failure, Launched, Launcher, Reason, Request, Step, Strategy, name, 
 pub(crate) use cancel::cancel;
 pub(crate) use creation::Creations;
 pub(crate) use judge::condition::is_finished;
-pub(crate) use pack::{Share, mounts_images, pack};
+pub(crate) use pack::{Pace, Share, mounts_images, pack};
 pub(crate) use plain::plain;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod attempt;
 mod culprit;
+mod pace;
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,7 @@ use kube::api::ListParams;
 use tracing::{Instrument, warn};
 
 use self::attempt::Attempted;
+pub(crate) use self::pace::Pace;
 use super::judge::condition;
 use super::{Beginning, Launch, Opened};
 use crate::object::label;
@@ -57,6 +59,7 @@ struct Single<'m> {
 pub(crate) async fn pack(
     launcher: &Launcher,
     shares: &[Share<'_>],
+    pace: &Pace,
     ended: Ended<'_>,
 ) -> Option<String> {
     let mut prepared = Vec::new();
@@ -85,7 +88,11 @@ pub(crate) async fn pack(
             if let Some(job) = job.take() {
                 launcher.wait_until_finished(namespace, &job).await;
             }
-            let attempted = Box::pin(attempt::run(launcher, members, found.take(), ended)).await;
+            if found.is_none() && n_starts == 1 {
+                pace.admit(members.len()).await;
+            }
+            let found = found.take();
+            let attempted = Box::pin(attempt::run(launcher, members, found, pace, ended)).await;
             let Attempted { again, left, job: used } = attempted;
             job = used;
             singles.extend(left);

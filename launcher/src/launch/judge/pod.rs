@@ -49,7 +49,7 @@ pub(in crate::launch) fn attempt_pods<'s>(seen: &'s Seen, attempt: &Attempt) -> 
 }
 
 /// Returns the node that the pod is bound to.
-pub(super) fn node(pod: &Pod) -> Option<&str> {
+pub(in crate::launch) fn node(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
 }
 

@@ -9,15 +9,17 @@ use std::time::Duration;
 use futures::future::join_all;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, Volume};
+use kube::ResourceExt;
 use tokio::time::{Instant, timeout_at};
 
 use super::culprit::culprit;
+use super::pace::{Pace, is_pull};
 use super::{Ended, Member, Single};
 use crate::launch::Launch;
 use crate::launch::attempt::LaunchBaseline;
 use crate::launch::decision::AttemptEnd;
 use crate::launch::image::Wanted;
-use crate::launch::judge::pod::attempt_pods;
+use crate::launch::judge::pod::{attempt_pods, node};
 use crate::launch::judge::{Attempt, Budget, Conclusion, Judge, Judgement, State, Written};
 use crate::launch::watch::Watch;
 use crate::object::Plan;
@@ -60,9 +62,10 @@ pub(super) async fn run<'m>(
     launcher: &Launcher,
     members: Vec<Member<'m>>,
     found: Option<Job>,
+    pace: &Pace,
     ended: Ended<'_>,
 ) -> Attempted<'m> {
-    let (continuations, job) = share(launcher, &members, found, ended).await;
+    let (continuations, job) = share(launcher, &members, found, pace, ended).await;
     let mut attempted = Attempted { job, ..Attempted::default() };
     for (place, member) in members.into_iter().enumerate() {
         match continuations.get(&place) {
@@ -86,6 +89,7 @@ async fn share(
     launcher: &Launcher,
     members: &[Member<'_>],
     found: Option<Job>,
+    pace: &Pace,
     ended: Ended<'_>,
 ) -> (Continuations, Option<String>) {
     let uid = |member: &Member<'_>| member.opened.baseline.facts.config_map_uid.clone();
@@ -140,9 +144,11 @@ async fn share(
         open: open.enumerate().collect(),
         failed: BTreeMap::new(),
         places: &places,
+        pace,
         ended,
     };
     let continuations = Box::pin(following.follow()).await;
+    following.note_pace();
     let job = continuations.is_empty().then(|| attempt.job.clone());
     (continuations, job)
 }
@@ -211,6 +217,7 @@ struct Following<'f> {
     open: BTreeMap<usize, Open<'f>>,
     failed: BTreeMap<usize, GivenUp<'f>>,
     places: &'f Places,
+    pace: &'f Pace,
     ended: Ended<'f>,
 }
 
@@ -230,6 +237,7 @@ impl Following<'_> {
     async fn follow(&mut self) -> Continuations {
         loop {
             self.watch.forget_old_trouble();
+            self.watch_pulls();
             let Round { written, failed, culprit, until } = self.judge();
             self.finish(written).await;
             if let Some((place, failure)) = culprit {
@@ -292,6 +300,9 @@ impl Following<'_> {
                     }
                     match waiting.on {
                         Some(on) => {
+                            if on.reason == Reason::RateLimited {
+                                self.pace.note_limit();
+                            }
                             round.culprit = round.culprit.take().or_else(|| culprit_of(&on));
                             wait.on(*on);
                         }
@@ -306,6 +317,26 @@ impl Following<'_> {
             }
         }
         round
+    }
+
+    /// Watches the events of the pods if the pace of the batch depends on them.
+    fn watch_pulls(&mut self) {
+        if self.pace.needs_events() {
+            let pods = attempt_pods(&self.watch.seen, self.attempt);
+            let uids: Vec<_> = pods.into_iter().filter_map(Pod::uid).collect();
+            uids.iter().for_each(|uid| self.watch.add_events(uid));
+        }
+    }
+
+    /// Tells the pace of the batch whether the node has pulled images for this attempt.
+    fn note_pace(&self) {
+        let volumes = self.volumes();
+        let images: Vec<_> = volumes.iter().map(|(_, image)| image.as_str()).collect();
+        for pod in attempt_pods(&self.watch.seen, self.attempt) {
+            let events = self.watch.seen.events.about(pod.uid().as_ref());
+            let has_pulled = events.iter().any(|event| is_pull(event, &images));
+            self.pace.note(node(pod), has_pulled);
+        }
     }
 
     /// Ends the launches whose ConfigMaps were written.

@@ -1,6 +1,7 @@
 //! Launches that share a Job.
 
 mod ending;
+mod pace;
 mod rerun;
 
 use std::num::NonZeroUsize;

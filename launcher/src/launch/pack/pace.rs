@@ -1,0 +1,169 @@
+//! [`Pace`]: spaces out packs whose images the nodes have to pull (docs/decisions/0039).
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Event;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// The time after which a kubelet may pull another image, with its default `registryPullQPS`.
+const INTERVAL: Duration = Duration::from_millis(200);
+/// The number of images that a kubelet pulls without a pause, with its default `registryBurst`.
+const BURST: u32 = 10;
+
+/// The pace of the packs of one batch.
+///
+/// A kubelet does not delay a pull that exceeds its limit. It fails the pull, and tries again after
+/// 10 s, 20 s, and so on. So packs are admitted as fast as a kubelet with the default limits pulls
+/// their images. If the nodes have the images of a pack already, the next packs start at once.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whether the images of the last pack were on its node.
+    is_free: bool,
+    /// The nodes that have run a pack, each of which has a limit of its own.
+    nodes: BTreeSet<String>,
+    /// When the images of all admitted packs are pulled.
+    pulled: Option<Instant>,
+}
+
+impl Pace {
+    /// Waits until a node can pull the images of a pack without exceeding its limit.
+    pub(super) async fn admit(&self, n_images: usize) {
+        let n_images = u32::try_from(n_images).unwrap_or(u32::MAX);
+        let start = {
+            let mut state = self.lock();
+            let interval = state.interval();
+            let now = Instant::now();
+            let pulled = state.pulled.map_or(now, |at| at.max(now)) + interval * n_images;
+            state.pulled = Some(pulled);
+            // A pack that is larger than the burst starts when all others are pulled.
+            pulled.checked_sub(interval * BURST.max(n_images)).unwrap_or(now)
+        };
+        loop {
+            // Created before the state is read, so that no change is missed.
+            let changed = self.changed.notified();
+            if self.lock().is_free {
+                return;
+            }
+            tokio::select! {
+                () = sleep_until(start) => return,
+                () = changed => {}
+            }
+        }
+    }
+
+    /// Checks whether the pace depends on the events of the next packs.
+    pub(super) fn needs_events(&self) -> bool {
+        !self.lock().is_free
+    }
+
+    /// Notes that a pack has ended on this node, and whether the node pulled any of its images.
+    pub(super) fn note(&self, node: Option<&str>, has_pulled: bool) {
+        let mut state = self.lock();
+        state.is_free = !has_pulled;
+        state.nodes.extend(node.map(str::to_owned));
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Notes that a node has exceeded its limit.
+    pub(super) fn note_limit(&self) {
+        self.lock().is_free = false;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Returns the time after which one of the nodes may pull another image.
+    fn interval(&self) -> Duration {
+        INTERVAL / u32::try_from(self.nodes.len().max(1)).unwrap_or(u32::MAX)
+    }
+}
+
+/// Checks whether this event reports that a node has pulled one of these images.
+pub(super) fn is_pull(event: &Event, images: &[&str]) -> bool {
+    let message = event.message.as_deref().unwrap_or_default();
+    // The same reason is that of an image that is already present.
+    event.reason.as_deref() == Some("Pulled")
+        && message.starts_with("Successfully pulled")
+        && images.iter().any(|image| message.contains(image))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Admits packs of this size until `n_packs` are admitted, and returns when each was.
+    async fn admit(pace: &Pace, size: usize, n_packs: usize) -> Vec<Duration> {
+        let start = Instant::now();
+        let mut times = Vec::new();
+        for _ in 0..n_packs {
+            pace.admit(size).await;
+            times.push(start.elapsed());
+        }
+        times
+    }
+
+    fn millis(times: &[Duration]) -> Vec<u128> {
+        times.iter().map(Duration::as_millis).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn packs_start_as_fast_as_a_kubelet_pulls_their_images() {
+        let pace = Pace::default();
+        assert_eq!(millis(&admit(&pace, 8, 4).await), [0, 1200, 2800, 4400]);
+        pace.note(Some("a"), true);
+        pace.note(Some("b"), true);
+        pace.note(Some("b"), true);
+        let times = admit(&pace, 8, 3).await;
+        assert_eq!(times[2] - times[1], Duration::from_millis(800), "two nodes pull twice as fast");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pack_that_is_larger_than_the_burst_waits_only_for_others() {
+        assert_eq!(millis(&admit(&Pace::default(), 16, 3).await), [0, 3200, 6400]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn packs_whose_images_are_present_start_at_once() {
+        let pace = Pace::default();
+        admit(&pace, 8, 1).await;
+        let (waiting, ()) = tokio::join!(admit(&pace, 8, 3), async {
+            tokio::time::sleep(Duration::from_millis(900)).await;
+            pace.note(Some("a"), false);
+        });
+        assert_eq!(millis(&waiting), [900; 3]);
+        assert!(!pace.needs_events());
+        pace.note_limit();
+        assert!(pace.needs_events());
+        assert!(admit(&pace, 8, 1).await[0] > Duration::ZERO);
+    }
+
+    #[test]
+    fn only_a_pull_of_the_images_counts() {
+        let event = |reason: &str, message: &str| {
+            let mut event = Event::default();
+            (event.reason, event.message) = (Some(reason.to_owned()), Some(message.to_owned()));
+            is_pull(&event, &["r.example/etcd:1"])
+        };
+        let pulled = |image: &str| format!("Successfully pulled image \"{image}\" in 95ms");
+        assert!(event("Pulled", &pulled("r.example/etcd:1")));
+        assert!(!event("Pulled", &pulled("r.example/tool:1")));
+        assert!(!event(
+            "Pulled",
+            "Container image \"r.example/etcd:1\" already present on machine"
+        ));
+        assert!(!event("Pulling", "Pulling image \"r.example/etcd:1\""));
+    }
+}
