@@ -1,4 +1,4 @@
-//! The bundles that are measured: the largest of the corpus, and its median.
+//! The bundles that are measured: the largest, the median and the smallest one of the corpus.
 
 use std::{
     fs,
@@ -40,9 +40,9 @@ pub(super) fn bundles() -> Result<Vec<Bundle>, Error> {
     Ok(picked.map(|(_, bundle)| bundle).collect())
 }
 
-/// Returns the positions of the largest bundle and the median one.
-pub(super) fn measured(all: &[Bundle]) -> [usize; 2] {
-    [0, all.len() / 2]
+/// Returns the positions of the largest bundle, the median one and the smallest one.
+pub(super) fn measured(all: &[Bundle]) -> [usize; 3] {
+    [0, all.len() / 2, all.len().saturating_sub(1)]
 }
 
 /// Returns all bundles of the corpus, largest first.

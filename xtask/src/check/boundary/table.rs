@@ -62,7 +62,7 @@ const FILES: Boundary = Boundary {
 pub(super) const BOUNDARIES: [Boundary; 23] = [
     Boundary {
         crate_name: "unlade-text",
-        purpose: "text from outside, as it is shown",
+        purpose: "escapes and shortens untrusted text for display",
         directory: "crates/text",
         ..PURE
     },
