@@ -85,7 +85,7 @@ mod tests {
                 &both,
                 Some(
                     "launch again; mount the bundle image as a volume (--strategy image-volume), \
-                     or set another uid (--user)",
+                     or set a different uid (--user)",
                 ),
             ),
             (None, &both[1..], Some("set a different uid (--user)")),

@@ -28,7 +28,7 @@ pub(crate) enum Align {
 const MAX_WIDTH: usize = 200;
 
 /// Writes rows without keeping them, because there can be hundreds of thousands. All cells are escaped
-/// and bounded, and longer ones than [`MAX_WIDTH`] are not aligned. Without `names`, there is no heading.
+/// and bounded, and cells longer than [`MAX_WIDTH`] are not aligned. Without `names`, there is no heading.
 pub(crate) fn write_rows<'r, R: 'r, const COLUMNS: usize>(
     names: Option<[&str; COLUMNS]>,
     rows: &'r [R],

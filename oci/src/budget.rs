@@ -131,8 +131,8 @@ impl<R: Read> Read for Metered<'_, R> {
     }
 }
 
-/// A reader that counts the bytes of the input file `name` when they arrive, because the size that
-/// a stranger announces proves nothing.
+/// A reader that counts the bytes of the input file `name` when they arrive, because the announced
+/// size is untrusted.
 pub(crate) struct Received<'a, R> {
     inner: R,
     budget: &'a Budget,

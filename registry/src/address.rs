@@ -118,8 +118,9 @@ impl Guard {
             // If the addresses of the registry change, they may not be nearer than its first ones.
             known.get_or_insert((nearest, farthest)).0
         } else {
-            // One near address among others is not enough for hosts that are as near. The registry
-            // is behind a proxy if its distance is not known.
+            // Compare with the farthest address: a single near address of the registry must not
+            // allow other near hosts. If the distance is unknown, the registry is behind a proxy
+            // and counts as public.
             known.map_or(Distance::Public, |(_, farthest)| farthest)
         };
         let nearer = addresses.iter().find(|address| distance(**address) < Some(least));

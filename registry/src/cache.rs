@@ -160,7 +160,8 @@ impl Cache {
         };
         *size = Some(total);
         if total > self.0.limit {
-            // A little more than necessary, so that not every blob lists the directory.
+            // Delete slightly more than necessary, so that not every new blob requires listing the
+            // directory.
             let keep = self.0.limit - self.0.limit / 10;
             self.prune(keep)?;
             *size = None;

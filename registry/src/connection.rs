@@ -151,7 +151,7 @@ impl Connection {
         Ok(format!("{scheme}://{}", self.host))
     }
 
-    /// Finds out whether the registry has TLS. Any response shows that it has, or has not.
+    /// Finds out whether the registry has TLS, from any response to a request with or without TLS.
     fn determine_scheme(&self, limits: &Limits) -> Result<&'static str, Error> {
         let request = |scheme| self.agent.get(format!("{scheme}://{}/v2/", self.host)).call();
         let describe = |error| Error::http(API.to_owned())(error);

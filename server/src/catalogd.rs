@@ -155,7 +155,7 @@ impl Served {
         }
     }
 
-    /// Returns the wanted part of all metas, which is empty if it is behind the end. A request for
+    /// Returns the wanted part of all metas, which is empty if it is beyond the end. A request for
     /// several parts gets everything (RFC 9110, section 14.2).
     fn range(&self, headers: &HeaderMap) -> Option<Range<u64>> {
         let len = self.metas.len();

@@ -34,8 +34,8 @@ pub struct Finding {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Reason {
-    /// An annotation whose key is reserved for Kubernetes, OLM or unlade. A reader always leaves it
-    /// out.
+    /// An annotation whose key is reserved for Kubernetes, OLM or unlade. A reader always ignores
+    /// it.
     ReservedAnnotation,
     /// An entry of `annotations.yaml` that Kubernetes rejects, if the reader drops it instead
     /// of failing.
@@ -89,8 +89,8 @@ pub enum Reason {
 impl Reason {
     /// Checks whether the bundle loses something, so that a strict reader refuses it.
     ///
-    /// It loses nothing by reserved annotations, annotations in a file other than
-    /// `annotations.yaml`, paths that are fixed anyway, and files that do not belong to the bundle.
+    /// Reserved annotations, annotations in a file other than `annotations.yaml`, ignored paths, and
+    /// files that do not belong to the bundle are not losses.
     pub fn is_loss(self) -> bool {
         !matches!(
             self,

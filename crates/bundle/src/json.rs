@@ -12,7 +12,7 @@ use unlade_yaml::json::is_folded;
 pub struct Malformed(String);
 
 impl Malformed {
-    /// Creates the error that the field `name` is `found`, and not `expected`.
+    /// Creates the error for the field `name`, whose value is `found` instead of `expected`.
     pub(crate) fn field(name: &str, found: &Value, expected: &str) -> Self {
         Self(format!("{name} is {}, not {expected}", noun(found)))
     }

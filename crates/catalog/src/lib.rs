@@ -5,8 +5,9 @@
 //!
 //! [`File::read`] reads one file of a catalog, [`Catalog`] collects the files, and
 //! [`Catalog::validate`] checks what `opm validate` of operator-registry 1.73 checks. A catalog
-//! within the [limits](Limits) has an [error](Severity::Error) exactly if `opm` refuses it. All
-//! problems are found at once, each with its place.
+//! within the [limits](Limits) has an [error](Severity::Error) if, and only if, `opm` refuses it,
+//! except for the differences in docs/compatibility.md. All problems are found at once, each with
+//! its place.
 //!
 //! This crate does no I/O, has no async code and uses no API client.
 //!

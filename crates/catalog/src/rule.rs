@@ -30,7 +30,7 @@ macro_rules! rules {
                 }
             }
 
-            /// Returns whether `opm` refuses a catalog that violates the rule.
+            /// Returns `Error` if a catalog that violates the rule is invalid, and `Warning` otherwise.
             pub fn severity(self) -> Severity {
                 match self {
                     $(Self::$rule => Severity::$severity,)+

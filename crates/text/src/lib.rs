@@ -20,7 +20,7 @@ pub use json::Escaping;
 /// fill a screen or the disk of a node.
 pub const LINE: usize = 8 << 10;
 
-/// Checks whether a terminal displays `character`, and it has no other effect.
+/// Checks whether `character` is visible on a terminal and has no other effect.
 ///
 /// Other characters control the terminal, are invisible, or reorder text: control characters
 /// (including line breaks and tabs), bidirectional overrides and marks, and zero-width and other

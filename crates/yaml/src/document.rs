@@ -77,7 +77,7 @@ pub struct Segment<'d> {
     /// Its text. Empty for text that is neither JSON nor YAML.
     pub text: &'d [u8],
     /// Its value, or the reason why it has none. Lines are those of the stream. Upstream stops at
-    /// the first error; this reader continues behind a YAML document that does not parse.
+    /// the first error; this reader continues after a YAML document that does not parse.
     pub document: Result<Document, Error>,
 }
 

@@ -20,9 +20,9 @@ const UNKNOWN: &str = "unknown";
 /// settings. An index stays an index, and each of its images is extended. The layout must contain one
 /// image or index, such as the result of [`copy::to_disk`](crate::copy::to_disk).
 ///
-/// The documents become those of the OCI specification if they are those of docker; layers keep their
-/// digests. An entrypoint also replaces the command, as in a Dockerfile. Entries of the index that
-/// describe the old images, such as attestations, are left out.
+/// Documents in Docker's format are converted to the OCI format; layers keep their digests. An
+/// entrypoint also replaces the command, as in a Dockerfile. Entries of the index that describe the
+/// old images, such as attestations, are dropped.
 ///
 /// # Errors
 ///

@@ -15,7 +15,7 @@ use crate::Limits;
 pub struct Exported {
     /// The JSON of a file of docker (`config.json`).
     pub config: SecretString,
-    /// The file or the helper from which the credentials are.
+    /// The file or the helper that the credentials come from.
     pub origin: String,
 }
 

@@ -25,8 +25,8 @@ pub(super) fn run(args: Render, screen: &Screen) -> Result<(), Error> {
     let migration = migrations.into();
     let mut options = bundle::Options { migration, image_template, images: images.resolve()? };
     let mut renderer = Renderer::new(form, migration, &Limits::default());
-    // Standard input is read before the threads start. An error counts at its position, which ends
-    // the list.
+    // Standard input is read before the threads start. References after the first error are not
+    // opened; the error is returned after the references before it were rendered.
     let (mut opened, mut refused) = (Vec::new(), Ok(()));
     for reference in &references {
         match source::open(reference.clone()) {

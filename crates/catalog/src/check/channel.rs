@@ -65,7 +65,7 @@ pub(crate) fn check(
         problems.push(problem(Rule::NoEntries, place.clone(), message));
         return;
     }
-    // Names that are missing or not unique make a graph that nobody wrote.
+    // If names are missing or not unique, the graph is not the one that the author intended.
     let is_ambiguous =
         |problem: &Problem| matches!(problem.rule, Rule::BundleName | Rule::DuplicateEntry);
     if problems.as_slice().iter().skip(n_before).any(is_ambiguous) {

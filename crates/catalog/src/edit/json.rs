@@ -5,8 +5,8 @@ use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 use serde_json::value::RawValue;
 use unlade_yaml::{Limits, json::indent};
 
-/// Returns the text with the item `index` of the list `key` replaced by `item`, or with `item` behind
-/// the last one. Returns `None` if the text is not JSON.
+/// Returns the text with the item `index` of the list `key` replaced by `item`, or with `item` added
+/// after the last one. Returns `None` if the text is not JSON.
 pub(super) fn set_item(
     text: &str,
     key: &str,
@@ -37,7 +37,7 @@ pub(super) fn set_item(
     })
 }
 
-/// Formats an item as the text `model`, before which is the white space `gap`.
+/// Formats `item` in the style of `model`, which follows the white space `gap`.
 fn format_like(model: &str, gap: &str, item: &str, limits: &Limits) -> Option<String> {
     let Some(second) = model.lines().nth(1) else { return Some(item.to_owned()) };
     let base = gap.rsplit('\n').next().unwrap_or_default();

@@ -10,7 +10,7 @@ use unlade_yaml::{Limits, Step, locate};
 use crate::{Form, Meta, meta::items};
 
 /// Returns candidates for the text with the item `index` of the list `key` replaced by `item`, or with
-/// `item` behind the last one.
+/// `item` added after the last one.
 pub(super) fn set_item(
     text: &str,
     key: &str,
@@ -33,7 +33,7 @@ struct List<'t> {
     key: usize,
     /// The line of each item.
     items: Vec<usize>,
-    /// The line behind the list.
+    /// The line after the list.
     end: usize,
 }
 

@@ -200,8 +200,8 @@ impl<'c> Planner<'c> {
         }
     }
 
-    /// Adds what the bundles require that are new since the last call. Returns whether anything was
-    /// added. A need that is met stays met, because nothing is removed.
+    /// Adds what the bundles that were added since the last call require. Returns whether anything
+    /// was added. A need that is met stays met, because nothing is removed.
     pub(super) fn add_dependencies(&mut self) -> Result<bool, Error> {
         let mut new = std::mem::take(&mut self.new);
         new.sort_unstable();

@@ -45,8 +45,8 @@ impl Budget {
         self.text.add(size, |limit| Error::Text { limit })
     }
 
-    /// Returns whether the versions are in the range with the text `text`. For a range that is invalid,
-    /// and so contains none, the list is empty: every entry can have one.
+    /// Returns, for each version, whether it is in the range `text`. Returns an empty list for an
+    /// invalid range, which contains no version: every entry can have one.
     pub(crate) fn compare<'v>(
         &mut self,
         text: &str,
