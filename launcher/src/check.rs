@@ -3,7 +3,6 @@
 //! The checks change nothing: they ask for permissions with access reviews, and create objects as
 //! dry runs.
 
-mod access;
 mod account;
 mod admission;
 mod cluster;
@@ -11,6 +10,7 @@ mod node;
 mod olm;
 mod pull_secret;
 mod quota;
+mod review;
 mod right;
 
 use k8s_openapi::api::core::v1::Namespace;

@@ -9,19 +9,19 @@
 //!
 //! Several launches can share an attempt before their own ones ([`mod@pack`]).
 
-mod access;
 mod answer;
 mod attempt;
+mod bundle_image;
 mod cancel;
 mod confirm;
 mod course;
 mod creation;
-mod credential;
 mod decision;
+mod grant;
 mod image;
 mod judge;
+mod lent_secret;
 mod pack;
-mod plain;
 mod prepare;
 mod reuse;
 mod verification;
@@ -38,10 +38,10 @@ use tokio::time::sleep;
 use tracing::{Instrument, Span, info_span};
 
 use self::attempt::{AttemptOutcome, LaunchBaseline};
-use self::credential::Lent;
 use self::decision::Continuation;
 use self::image::Observed;
 use self::judge::{Attempt, Budget, Written};
+use self::lent_secret::Lent;
 use self::prepare::Prepared;
 use crate::call::{Retrier, backoff};
 use crate::object::{Facts, Kind, Plan};
@@ -49,11 +49,11 @@ use crate::progress::report::{Report, Sink};
 use crate::strategy::Chosen;
 use crate::{Failure, Launched, Launcher, Reason, Request, Step, Strategy, name, uid};
 
+pub use bundle_image::launch_bundle_image;
 pub(crate) use cancel::cancel;
 pub(crate) use creation::Creations;
 pub(crate) use judge::condition::is_finished;
 pub(crate) use pack::{Pace, Share, mounts_images, pack};
-pub(crate) use plain::plain;
 
 #[cfg(test)]
 mod tests;
@@ -103,10 +103,19 @@ struct Opened {
 
 impl<'a> Launch<'a> {
     fn new(launcher: &'a Launcher, request: &'a Request, sink: Sink<'a>) -> Result<Self, Failure> {
-        let report = Report::start(sink);
         let plan = Plan::new(request, &launcher.options)?;
-        let id = name::random();
-        Ok(Self { launcher, request, id, plan, report, lent: Mutex::default() })
+        Ok(Self::with_plan(launcher, request, plan, sink))
+    }
+
+    /// Returns the launch of a plan: that of the request, or of a pack that begins with it.
+    fn with_plan(
+        launcher: &'a Launcher,
+        request: &'a Request,
+        plan: Plan<'a>,
+        sink: Sink<'a>,
+    ) -> Self {
+        let report = Report::start(sink);
+        Self { launcher, request, id: name::random(), plan, report, lent: Mutex::default() }
     }
 }
 

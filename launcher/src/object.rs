@@ -6,7 +6,7 @@ mod config_map;
 mod job;
 pub(crate) mod label;
 pub(crate) mod pod;
-mod pull_secret;
+mod secret;
 pub(crate) mod spec_hash;
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 pub(crate) use access::{Access, RBAC, VERBS};
 pub(crate) use job::ttl;
-pub(crate) use pull_secret::attach;
+pub(crate) use secret::attach;
 
 use crate::{Failure, Name, Options, Reason, Request, Strategy, User, name};
 use unlade_name::ImageReference;
@@ -288,7 +288,7 @@ impl<'a> Plan<'a> {
     /// Returns the Secret with the credentials for the Job `job` of the launch `id`, or `None` if
     /// the request has none. Without an id, the Secret contains no credentials.
     pub(crate) fn secret(&self, job: &str, id: Option<&str>, facts: &Facts) -> Option<Secret> {
-        self.request.credentials.is_some().then(|| pull_secret::build(self, job, id, facts))
+        self.request.credentials.is_some().then(|| secret::build(self, job, id, facts))
     }
 
     /// Returns the Secret as [`Plan::secret`] does, without credentials, and attaches it to the Job.

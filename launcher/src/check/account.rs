@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 
-use super::access::Action;
 use super::cluster::Cluster;
+use super::review::Action;
 use super::{Category, Check, Outcome, Topic, join_words};
 use crate::call::send_for_value;
 use crate::object::VERBS;

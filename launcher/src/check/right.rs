@@ -2,8 +2,8 @@
 
 use futures::{StreamExt as _, stream};
 
-use super::access::Action;
 use super::cluster::Cluster;
+use super::review::Action;
 use super::{Category, Check, Outcome, Topic, join_words};
 use crate::object::{RBAC, VERBS};
 use crate::{Failure, Remedy};

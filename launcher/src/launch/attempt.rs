@@ -16,7 +16,7 @@ use super::course::{Action, Answer, AttemptResult, Course};
 use super::creation::Created;
 use super::decision::{Continuation, JobOwnership};
 use super::image::Wanted;
-use super::judge::pod::job_strategy;
+use super::judge::pod_progress::job_strategy;
 use super::judge::{Attempt, Budget, condition};
 use super::watch::Watch;
 use crate::call::backoff;

@@ -13,7 +13,7 @@ use self::recording::Recording;
 use super::attempt::LaunchBaseline;
 use super::decision::{AttemptEnd, Continuation, Decision, EndJob, decide};
 use super::judge::condition::is_finished;
-use super::judge::pod::has_failed;
+use super::judge::pod_progress::has_failed;
 use super::judge::{
     Attempt, Budget, Conclusion, Judge, Judgement, State, Waiting, Written, bears_mark,
 };

@@ -3,7 +3,7 @@
 
 mod budget;
 pub(crate) mod condition;
-pub(super) mod pod;
+pub(super) mod pod_progress;
 mod written;
 
 use std::collections::BTreeSet;
@@ -124,11 +124,11 @@ impl<'a> Judge<'a> {
 
     /// Judges what was `seen` by the time `now`, which is relative to the beginning of the launch.
     pub(super) fn judge(&mut self, seen: &Seen, now: Duration) -> Judgement {
-        let pods = pod::attempt_pods(seen, self.attempt);
-        let current = pods.iter().find(|pod| !pod::has_failed(pod)).copied();
+        let pods = pod_progress::attempt_pods(seen, self.attempt);
+        let current = pods.iter().find(|pod| !pod_progress::has_failed(pod)).copied();
         let steps = current.map(|pod| self.new_steps(pod, seen)).unwrap_or_default();
         match current {
-            Some(pod) => self.budget.enter(pod::phase(pod), now),
+            Some(pod) => self.budget.enter(pod_progress::phase(pod), now),
             None if pods.is_empty() => self.budget.enter(Phase::Schedule, now),
             // Until there is another pod, the time counts for the phase in which the last one
             // failed.
@@ -307,10 +307,11 @@ impl<'a> Judge<'a> {
                 steps.push(step);
             }
         };
-        report("scheduled", pod::node(pod).map(|node| Step::Scheduled { node: node.to_owned() }));
+        let node = pod_progress::node(pod).map(str::to_owned);
+        report("scheduled", node.map(|node| Step::Scheduled { node }));
         let wanted = &self.attempt.wanted;
         let events = seen.events.about(pod.metadata.uid.as_ref());
-        let pulled = pod::pulled(pod, wanted, &events);
+        let pulled = pod_progress::pulled(pod, wanted, &events);
         let mut sighting = Sighting::default();
         sighting.note(pod);
         let images = match compare(wanted, None, &[&sighting]) {
@@ -332,7 +333,7 @@ impl<'a> Judge<'a> {
         report("tool", pulled.tool.then_some(Step::ToolPulled));
         let digest = images.bundle.digest;
         report("bundle", pulled.bundle.then_some(Step::BundlePulled { digest }));
-        report("running", pod::has_started(pod).then_some(Step::Running));
+        report("running", pod_progress::has_started(pod).then_some(Step::Running));
         steps
     }
 }

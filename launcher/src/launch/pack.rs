@@ -1,12 +1,12 @@
 //! Packs: several launches whose first attempt is one Job (docs/decisions/0039).
 //!
 //! A pack only saves Jobs. Each of its launches prepares its own ConfigMap, judges the shared Job
-//! for itself ([`attempt`]), and makes attempts of its own if the pack did not fill its ConfigMap.
-//! So a launch in a pack has the verdict of a launch without one.
+//! for itself ([`shared_attempt`]), and makes attempts of its own if the pack did not fill its
+//! ConfigMap. So a launch in a pack has the verdict of a launch without one.
 
-mod attempt;
 mod culprit;
 mod pace;
+mod shared_attempt;
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use kube::Api;
 use kube::api::ListParams;
 use tracing::{Instrument, warn};
 
-use self::attempt::Attempted;
 pub(crate) use self::pace::Pace;
+use self::shared_attempt::Attempted;
 use super::judge::condition;
 use super::{Beginning, Launch, Opened};
 use crate::object::label;
@@ -92,7 +92,8 @@ pub(crate) async fn pack(
                 pace.admit(members.len()).await;
             }
             let found = found.take();
-            let attempted = Box::pin(attempt::run(launcher, members, found, pace, ended)).await;
+            let attempted =
+                Box::pin(shared_attempt::run(launcher, members, found, pace, ended)).await;
             let Attempted { again, left, job: used } = attempted;
             job = used;
             singles.extend(left);

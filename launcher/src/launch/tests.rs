@@ -2,9 +2,9 @@
 //! real cluster.
 
 mod creation;
-mod credential;
 mod event;
 mod image;
+mod lent_secret;
 mod others;
 mod pack;
 mod secret;

@@ -7,7 +7,8 @@ use kube::ResourceExt;
 use unlade_bundle::Limits;
 use unlade_config_map::{decode, mark};
 
-use super::{Attempt, Conclusion, Judge, State, Waiting, Written, pod};
+use super::pod_progress::{attempt_pods, is_over, written_digest};
+use super::{Attempt, Conclusion, Judge, State, Waiting, Written};
 use crate::launch::decision::AttemptEnd;
 use crate::launch::image::{Comparison, Sighting, compare};
 use crate::launch::watch::{Presence, Seen};
@@ -76,7 +77,7 @@ pub(in crate::launch) fn verify_content(
         Ok(decoded) => decoded.digest,
         Err(error) => return changed(unlade_text::chain(&error)),
     };
-    match (pod::written_digest(seen, attempt, &name), found) {
+    match (written_digest(seen, attempt, &name), found) {
         (Some(written), Some(found)) if written != found => {
             changed(format!("the digest of its content is {found}, and the pod wrote {written}"))
         }
@@ -102,5 +103,5 @@ pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison 
 fn may_report(seen: &Seen, attempt: &Attempt) -> bool {
     let is_known = seen.images.values().any(|image| image.is_owned_by(&attempt.uid));
     let may_start = !is_known && seen.job != Presence::Gone;
-    may_start || pod::attempt_pods(seen, attempt).into_iter().any(|pod| !pod::is_over(pod))
+    may_start || attempt_pods(seen, attempt).into_iter().any(|pod| !is_over(pod))
 }

@@ -19,13 +19,13 @@ use crate::launch::Launch;
 use crate::launch::attempt::LaunchBaseline;
 use crate::launch::decision::AttemptEnd;
 use crate::launch::image::Wanted;
-use crate::launch::judge::pod::{attempt_pods, node};
+use crate::launch::judge::pod_progress::{attempt_pods, node};
 use crate::launch::judge::{Attempt, Budget, Conclusion, Judge, Judgement, State, Written};
 use crate::launch::watch::Watch;
 use crate::object::Plan;
-use crate::progress::report::{Report, Wait};
+use crate::progress::report::Wait;
 use crate::strategy::WithPod;
-use crate::{Failure, Launcher, Reason, Step, Strategy, name};
+use crate::{Failure, Launcher, Reason, Step, Strategy};
 
 /// The longest time between two judgements.
 const LONGEST: Duration = Duration::from_hours(1);
@@ -106,14 +106,7 @@ async fn share(
             }
         }
     };
-    let lead = Launch {
-        launcher,
-        request: first.launch.request,
-        id: name::random(),
-        plan,
-        report: Report::start(&sink),
-        lent: Mutex::default(),
-    };
+    let lead = Launch::with_plan(launcher, first.launch.request, plan, &sink);
     let facts = first.opened.baseline.facts.clone();
     // A Job that has written one of the ConfigMaps before is not adopted.
     let left = members.iter().filter_map(|it| it.opened.baseline.written_by.clone()).collect();

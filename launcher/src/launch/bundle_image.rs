@@ -1,7 +1,7 @@
-//! Creates a ConfigMap and a Job with random names, and does not wait for the Job
-//! ([`launch_bundle_image`](crate::launch_bundle_image)).
-
-use std::sync::Mutex;
+//! The call from OLM's design of 2019: two objects with random names, and no waiting.
+//!
+//! Requirements 004.3 to 004.6 of the design (`LaunchBundleImage`) are the reason for it. The programs
+//! of unlade do not use it: they launch with [`Launcher`], which waits, and finds earlier launches.
 
 use futures::join;
 use k8s_openapi::api::batch::v1::Job;
@@ -11,28 +11,46 @@ use kube::ResourceExt;
 use super::Launch;
 use super::creation::Created;
 use crate::inventory;
-use crate::object::{Facts, Plan};
-use crate::progress::report::Report;
-use crate::{Failure, Launcher, Name, Request, Strategy, name};
+use crate::object::Facts;
+use crate::{Failure, Launcher, Name, Options, Request, Strategy, name};
 
 /// The prefix of the ConfigMap's name.
 const CONFIG_MAP: &str = "bundle-image-";
 /// The prefix of the Job's name, which the name of the ConfigMap follows.
 const JOB: &str = "deploy-";
 
+/// Creates a ConfigMap and the Job that fills it from a bundle image, and returns without waiting
+/// for the Job.
+///
+/// `init_image` is the image of `unlade-unpacker`, which an init container copies into the bundle
+/// image's container. The names are random: `bundle-image-...` and `deploy-bundle-image-...`. The
+/// ConfigMap owns all other objects, so it is enough to delete the ConfigMap.
+/// [`Launcher`] waits for the bundle, and reports why a launch failed.
+///
+/// # Errors
+///
+/// Returns an error if a name is invalid, or if the API server rejects an object or cannot be
+/// reached for two minutes. The objects that were created are then deleted, if the API server can
+/// be reached.
+pub async fn launch_bundle_image(
+    client: kube::Client,
+    bundle_image: &str,
+    init_image: &str,
+    namespace: &str,
+) -> Result<(ConfigMap, Job), Failure> {
+    let launcher = Launcher::new(client, Options::new(init_image));
+    let request = Request::new(bundle_image, namespace);
+    // Boxed because the future is large, and callers hold it in theirs.
+    Box::pin(create_all(&launcher, &request)).await
+}
+
 /// Creates the objects of a launch that injects the unpacker. If one fails, the others are deleted
 /// again.
-pub(crate) async fn plain(
-    launcher: &Launcher,
-    request: &Request,
-) -> Result<(ConfigMap, Job), Failure> {
+async fn create_all(launcher: &Launcher, request: &Request) -> Result<(ConfigMap, Job), Failure> {
     loop {
         let name = Name::Given(format!("{CONFIG_MAP}{}", name::random()));
         let request = &Request { name, ..request.clone() };
-        let plan = Plan::new(request, &launcher.options)?;
-        let report = Report::unobserved();
-        let id = name::random();
-        let launch = Launch { launcher, request, id, plan, report, lent: Mutex::default() };
+        let launch = Launch::new(launcher, request, &drop)?;
         let (config_map, assigns_uids) =
             join!(launch.create(launch.plan.config_map()), launch.assigns_uids());
         let failure = match config_map {
