@@ -27,7 +27,8 @@ pub struct Batch {
     /// always continue, and so do all launches of a pack that has started. If the API server cannot
     /// be reached, all launches fail at once.
     pub keep_going: bool,
-    /// The maximum number of bundles that one Job unpacks, which is limited to [`MAX_PACK`].
+    /// The maximum number of bundles that one Job unpacks. A number above [`MAX_PACK`] counts as
+    /// [`MAX_PACK`], and [`AUTO_PACK`] suits most nodes.
     ///
     /// Bundles share a Job if they have the same namespace and encoding, no credentials and no
     /// given name, and if the cluster supports image volumes. A bundle that the Job did not fill is
@@ -37,13 +38,14 @@ pub struct Batch {
 }
 
 /// The number of bundles in a pack whose images, with the tool image, a kubelet pulls without a
-/// pause by default: its limit is five pulls per second, with a burst of ten.
-pub const DEFAULT_PACK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
+/// pause by default: its limit is five pulls per second, with a burst of ten. It is not the
+/// default of [`Batch::pack`]: by default, a batch has no packs.
+pub const AUTO_PACK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
 
 /// The maximum number of bundles in a pack. The outcomes of this many bundles always fit in the
 /// termination message of the pod. The message exists only at the end of the pod, so the content of
 /// nearly all bundles is accepted without it.
-pub const MAX_PACK: usize = 16;
+pub const MAX_PACK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
 
 impl Default for Batch {
     /// Returns a batch of five concurrent launches without packs that stops after a failure.
@@ -190,7 +192,7 @@ impl Launcher {
         size: NonZeroUsize,
         updates: &UnboundedSender<BatchUpdate>,
     ) -> Vec<Vec<Distinct<'r>>> {
-        let size = size.get().min(MAX_PACK);
+        let size = size.min(MAX_PACK).get();
         if size == 1 {
             return requests.into_iter().map(|distinct| vec![distinct]).collect();
         }
@@ -224,13 +226,9 @@ impl Launcher {
     /// Credentials are for the pod of one Job only. A given name may be used for several images,
     /// and the Job of a pack does not tell which.
     fn is_packable(&self, request: &Request) -> bool {
-        let is_digest = || ImageReference::parse(&request.image).is_ok_and(|it| it.is_digest());
-        let is_mounted = match self.options.strategy {
-            Strategy::Inject => false,
-            Strategy::ImageVolume => true,
-            Strategy::Auto => !self.options.records_digest() || is_digest(),
-        };
-        is_mounted && request.credentials.is_none() && !matches!(request.name, Name::Given(_))
+        let may_mount = ImageReference::parse(&request.image)
+            .is_ok_and(|image| self.options.candidates(&image).contains(&Strategy::ImageVolume));
+        may_mount && request.credentials.is_none() && !matches!(request.name, Name::Given(_))
     }
 
     /// Waits until a Job is finished, which is a moment after its ConfigMap is written.

@@ -27,6 +27,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(35);
 /// overloaded. It is short because a user is waiting.
 pub(crate) const PROMPT: Duration = Duration::from_secs(10);
 
+/// How long a launch retries a request that it can do without.
+pub(crate) const BRIEF: Duration = Duration::from_secs(10);
+
 /// The minimum timeout of the last request.
 const LEAST: Duration = Duration::from_secs(1);
 
@@ -34,9 +37,9 @@ const LEAST: Duration = Duration::from_secs(1);
 /// and for thirty if a feature is not ready yet.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30);
 
-/// How long a 401 or 403 is retried after an outage. A server that has just started responds before
-/// its caches of RBAC rules are filled.
-const STARTING: Duration = Duration::from_secs(10);
+/// How long a 401 or 403 is retried after an outage, or tolerated after a successful response. A
+/// server that has just started responds before its caches of RBAC rules are filled.
+pub(crate) const STARTING: Duration = Duration::from_secs(10);
 
 /// Sends a request that is not part of a launch. It is retried for at most 10 seconds, and retries
 /// are only logged. `doing` describes the request and completes "failed to" in messages.

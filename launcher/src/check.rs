@@ -14,11 +14,11 @@ mod review;
 mod right;
 
 use k8s_openapi::api::core::v1::Namespace;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use self::cluster::Cluster;
 use crate::object::{Facts, Plan, assigns_uids};
-use crate::{Failure, Launcher, Options, Remedy, Request, Strategy};
+use crate::{Failure, Launcher, Remedy, Request};
 
 /// The result of one preflight check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,8 +44,7 @@ pub struct Check {
 }
 
 /// The category of a check. Checks are reported in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Category {
     /// The API server and the namespace.
@@ -94,7 +93,6 @@ pub enum Outcome {
     Failed,
     /// The check was skipped, because it depends on a failed check or because the user lacks a
     /// permission.
-    #[serde(rename = "skipped")]
     Skipped,
 }
 
@@ -108,7 +106,7 @@ const DEPENDENT: [Category; 5] = [
 ];
 
 impl Category {
-    /// Returns the name of the category, such as `kubernetes-api`.
+    /// Returns the name of the category, such as `kubernetes-api`, which is also its JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::KubernetesApi => "kubernetes-api",
@@ -122,6 +120,12 @@ impl Category {
             Self::Nodes => "nodes",
             Self::Olm => "olm",
         }
+    }
+}
+
+impl Serialize for Category {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 
@@ -229,19 +233,6 @@ fn report_valid(plan: &Plan<'_>, image: Option<&str>) -> Check {
         }
         None => format!("the unpacker comes from {tool}"),
     })
-}
-
-/// Returns the strategies that a launch may use, in the order in which it tries them.
-fn candidates(plan: &Plan<'_>) -> &'static [Strategy] {
-    let options: &Options = plan.options();
-    match options.strategy {
-        Strategy::Auto if options.records_digest() && !plan.image().is_digest() => {
-            &[Strategy::Inject]
-        }
-        Strategy::Auto => &[Strategy::ImageVolume, Strategy::Inject],
-        Strategy::Inject => &[Strategy::Inject],
-        Strategy::ImageVolume => &[Strategy::ImageVolume],
-    }
 }
 
 fn has_failed(checks: &[Check]) -> bool {

@@ -43,7 +43,7 @@ use self::image::Observed;
 use self::judge::{Attempt, Budget, Written};
 use self::lent_secret::Lent;
 use self::prepare::Prepared;
-use crate::call::{Retrier, backoff};
+use crate::call::{BRIEF, Retrier, backoff};
 use crate::object::{Facts, Kind, Plan};
 use crate::progress::report::{Report, Sink};
 use crate::strategy::Chosen;
@@ -269,6 +269,11 @@ impl Launch<'_> {
     /// creation of the Job gets the same time as one that prevents the scheduling of its pod.
     fn retrier(&self) -> Retrier<'_> {
         Retrier::new(&self.report, self.launcher.options.deadlines.schedule)
+    }
+
+    /// Returns a retrier for requests that the launch can do without.
+    fn brief_retrier(&self) -> Retrier<'_> {
+        Retrier::new(&self.report, BRIEF)
     }
 }
 

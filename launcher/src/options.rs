@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use derive_setters::Setters;
 use k8s_openapi::api::core::v1::{Affinity, ResourceRequirements, Toleration};
+use unlade_name::ImageReference;
 
 /// The settings that all launches of a launcher share. Create them with [`Options::new`].
 #[derive(Debug, Clone, PartialEq, Setters)]
@@ -205,6 +206,18 @@ impl Options {
             },
             deadlines: Deadlines::default(),
             retention: Retention::default(),
+        }
+    }
+
+    /// Returns the strategies that a launch of this image may use, in the order in which it tries
+    /// them.
+    pub(crate) fn candidates(&self, image: &ImageReference) -> &'static [Strategy] {
+        match self.strategy {
+            // Few kubelets report the digest of an image volume.
+            Strategy::Auto if self.records_digest() && !image.is_digest() => &[Strategy::Inject],
+            Strategy::Auto => &[Strategy::ImageVolume, Strategy::Inject],
+            Strategy::Inject => &[Strategy::Inject],
+            Strategy::ImageVolume => &[Strategy::ImageVolume],
         }
     }
 

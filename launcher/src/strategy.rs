@@ -79,7 +79,7 @@ impl ImageVolumes {
         if options.strategy != Strategy::Auto {
             return Ok(Chosen { strategy: options.strategy, because: None });
         }
-        if options.records_digest() && !plan.image().is_digest() {
+        if !options.candidates(plan.image()).contains(&Strategy::ImageVolume) {
             return Ok(inject(
                 "the digest of a tag is needed, and few kubelets report the digest of an image volume",
             ));

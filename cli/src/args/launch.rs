@@ -16,7 +16,7 @@ pub(crate) use self::{
     pod::PodArgs,
 };
 use super::{Connection, Encoding, number};
-use unlade_launcher::batch::{DEFAULT_PACK, MAX_PACK};
+use unlade_launcher::batch::{AUTO_PACK, MAX_PACK};
 
 /// Unpack bundle images on a cluster
 ///
@@ -177,9 +177,9 @@ pub(super) fn image() -> impl TypedValueParser<Value = String> {
 fn pack(text: &str) -> Result<NonZeroUsize, String> {
     match text {
         "off" => Ok(NonZeroUsize::MIN),
-        "auto" => Ok(DEFAULT_PACK),
-        number => match number.parse() {
-            Ok(number) if NonZeroUsize::get(number) <= MAX_PACK => Ok(number),
+        "auto" => Ok(AUTO_PACK),
+        number => match number.parse::<NonZeroUsize>() {
+            Ok(number) if number <= MAX_PACK => Ok(number),
             _ => Err(format!("expected off, auto, or a whole number from 1 to {MAX_PACK}")),
         },
     }

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Namespace, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::cluster::Cluster;
-use super::{Category, Check, Outcome, Topic, candidates};
+use super::{Category, Check, Outcome, Topic};
 use crate::Strategy;
 use crate::dry_run::Refusal;
 use crate::object::{Facts, Plan, pod::BUNDLE};
@@ -41,7 +41,7 @@ pub(super) async fn checks(
     facts: &Facts,
     namespace: Option<&Namespace>,
 ) -> (Vec<Check>, Option<PodSpec>) {
-    let candidates = candidates(plan);
+    let candidates = plan.options().candidates(plan.image());
     let has = |strategy| candidates.contains(&strategy);
     let mut config_map = plan.config_map();
     generate_name(&mut config_map.metadata);

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Node, PodSpec};
 use kube::{Api, api::ListParams};
 
 use super::cluster::Cluster;
-use super::{Category, Check, Outcome, Topic, candidates, join_words};
+use super::{Category, Check, Outcome, Topic, join_words};
 use crate::inventory::list_all;
 use crate::object::{Facts, Plan};
 use crate::{Failure, PodOptions, Reason, Remedy, Strategy};
@@ -36,7 +36,7 @@ pub(super) async fn checks(cluster: &Cluster<'_>, plan: &Plan<'_>, facts: &Facts
     };
     let options = plan.options();
     let pod = plan.pod_to_try(Strategy::Inject, facts).spec.unwrap_or_default();
-    let may_mount = candidates(plan).contains(&Strategy::ImageVolume);
+    let may_mount = options.candidates(plan.image()).contains(&Strategy::ImageVolume);
     let volume = may_mount.then_some(options.strategy);
     judge(&nodes, &pod, &options.pod, volume)
 }

@@ -1,7 +1,6 @@
-//! Answers the questions of the [course](super::course) of an attempt with requests: they collect and
-//! record the evidence of a failure, and end the Job in place.
-
-use std::time::Duration;
+//! Answers the questions of the [course](super::course) of an attempt with requests: they collect
+//! and record the evidence of a failure, and end the Job in place. They are retried only briefly,
+//! because the failure is already known.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod, Secret};
@@ -19,13 +18,9 @@ use super::decision::{AttemptEnd, decide};
 use super::judge::condition::ENDED;
 use super::judge::{Attempt, Written};
 use super::watch::Seen;
-use crate::call::{Reply, Retrier};
+use crate::call::{BRIEF, Reply};
 use crate::object::ttl;
 use crate::{Failure, Reason};
-
-/// How long each request may be retried. The failure is already known, so these requests are not
-/// worth more time.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum size of a requested log, in bytes.
 const MAX_LOG: i64 = 16 << 10;
@@ -89,7 +84,7 @@ impl Launch<'_> {
         let (tool, bundle) = (self.plan.tool_image(), self.plan.image());
         let image = if failure.message.contains(tool.as_str()) { tool } else { bundle };
         let api = self.api::<Secret>();
-        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let retrier = self.brief_retrier();
         let mut problems = Vec::new();
         for name in names {
             let doing = format!("read the Secret {name}");
@@ -110,7 +105,8 @@ impl Launch<'_> {
                 return failure;
             }
             // All secrets exist, so the kubelet may retrieve them for the next pod.
-            let hint = "launch again: the pull secrets exist, and a busy node may retrieve them later";
+            let hint =
+                "launch again: the pull secrets exist, and a busy node may retrieve them later";
             return failure.with_transience(true).with_advice(hint, &[]);
         }
         let Some(mut first) = problems.into_iter().next() else { return failure };
@@ -122,7 +118,7 @@ impl Launch<'_> {
     /// come after the failure that it explains.
     async fn unretrieved_pull_secret(&self, failure: &Failure) -> Option<Failure> {
         let name = failure.evidence.object.as_ref()?.pod_name()?;
-        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let retrier = self.brief_retrier();
         let (pods, events) = (self.api::<Pod>(), self.api::<Event>());
         let doing = format!("read the Pod {name}");
         let pod = retrier.send(&doing, || pods.get(name)).await.ok()?.value()?;
@@ -148,7 +144,7 @@ impl Launch<'_> {
             ..LogParams::default()
         };
         let pods = self.api::<Pod>();
-        match timeout(TIMEOUT, pods.logs(pod, &params)).await {
+        match timeout(BRIEF, pods.logs(pod, &params)).await {
             Ok(Ok(log)) => failure.with_log(log.lines()),
             // The termination message is still available.
             _ => failure,
@@ -162,7 +158,7 @@ impl Launch<'_> {
         seen: &Seen,
     ) -> Result<Box<Written>, Failure> {
         let api = self.api::<ConfigMap>();
-        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let retrier = self.brief_retrier();
         let name = self.plan.name();
         let mut returned = None;
         loop {
@@ -194,7 +190,7 @@ impl Launch<'_> {
     async fn is_namespace_terminating(&self) -> bool {
         let namespace = &self.request.namespace;
         let api: Api<Namespace> = Api::all(self.launcher.client.clone());
-        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let retrier = self.brief_retrier();
         let doing = format!("read the namespace {namespace}");
         match retrier.send(&doing, || api.get(namespace)).await {
             Ok(Reply::Done(found)) => found.metadata.deletion_timestamp.is_some(),
@@ -214,7 +210,7 @@ impl Launch<'_> {
             },
         }));
         let api = self.api::<Job>();
-        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let retrier = self.brief_retrier();
         let doing = format!("end the Job {}", attempt.job);
         let params = PatchParams::default();
         let reply = retrier.send(&doing, || api.patch(&attempt.job, &params, &patch)).await;

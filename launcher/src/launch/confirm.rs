@@ -6,13 +6,10 @@ use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use tokio::time::timeout;
 
 use super::Launch;
-use crate::call::{Reply, Retrier};
+use crate::call::{BRIEF, Reply};
 use crate::client::classify_request_error;
 use crate::dry_run::{self, Refusal};
 use crate::{Failure, ObjectRef, Reason};
-
-/// The time limit for the requests.
-const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 impl Launch<'_> {
     /// Asks the API server to confirm a failure that an event reports: it rejects the pod of `job`
@@ -37,7 +34,7 @@ impl Launch<'_> {
         let pod = Pod { metadata, spec: template.spec, status: None };
         let api = self.api::<Pod>();
         // A hanging API server must not block the deadlines of the launch.
-        match timeout(TIMEOUT, dry_run::create(&api, &pod)).await {
+        match timeout(BRIEF, dry_run::create(&api, &pod)).await {
             Err(_) | Ok(Ok(_)) => false,
             Ok(Err(error)) => {
                 match Refusal::from_failure(classify_request_error(&error, "create the Pod")) {
@@ -53,7 +50,7 @@ impl Launch<'_> {
     async fn lacks_account(&self) -> bool {
         let name = self.launcher.options.pod.service_account.as_deref().unwrap_or(self.plan.name());
         let api = self.api::<ServiceAccount>();
-        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let retrier = self.brief_retrier();
         let doing = format!("read the ServiceAccount {name}");
         matches!(retrier.send(&doing, || api.get(name)).await, Ok(Reply::Missing))
     }

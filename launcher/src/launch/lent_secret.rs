@@ -1,7 +1,8 @@
-//! The Secret with the credentials of a launch: it exists only while an attempt can need it.
+//! The Secret with the credentials of a launch: it exists only while an attempt can need it. The
+//! requests to hand it over and to delete it are retried only briefly, because it is deleted with
+//! its owner in any case.
 
 use std::sync::PoisonError;
-use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Secret;
@@ -12,12 +13,8 @@ use tracing::warn;
 
 use super::Launch;
 use super::creation::Created;
-use crate::call::Retrier;
 use crate::object::{Facts, attach};
 use crate::{Failure, Reason};
-
-/// How long the requests that are not essential may be retried.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A Secret that this launch has created.
 #[derive(Debug)]
@@ -78,7 +75,7 @@ impl Launch<'_> {
         let api = self.api::<Secret>();
         let doing = format!("make the Job the owner of the Secret {name}");
         let params = PatchParams::default();
-        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let retrier = self.brief_retrier();
         let response = retrier.send(&doing, || api.patch_metadata(name, &params, &patch)).await;
         if let Err(failure) = response.and_then(|response| response.expect_value(&doing)) {
             warn!(%failure, secret = name, "the Secret is not deleted with the Job");
@@ -92,7 +89,7 @@ impl Launch<'_> {
         let params = DeleteParams::default().preconditions(preconditions);
         let api = self.api::<Secret>();
         let doing = format!("delete the Secret {name}");
-        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let retrier = self.brief_retrier();
         let response = retrier.send(&doing, || api.delete(&name, &params)).await;
         if let Err(failure) = response {
             let reason: Reason = failure.reason;

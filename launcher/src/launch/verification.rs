@@ -1,6 +1,6 @@
-//! Records what a launch has verified: the digest of a tag, and the [`Seal`].
-
-use std::time::Duration;
+//! Records what a launch has verified: the digest of a tag, and the [`Seal`]. The requests are
+//! retried only briefly, because the bundle is already unpacked, and only its reuse depends on the
+//! record.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::Role;
@@ -14,14 +14,10 @@ use unlade_config_map::{
 
 use super::Launch;
 use super::judge::Written;
-use crate::call::{Reply, Retrier};
+use crate::call::Reply;
 use crate::object::Facts;
 use crate::seal::Seal;
 use crate::{DigestSource, ObservedImage};
-
-/// How long the requests to record a verification may be retried. It is short because the bundle is
-/// already unpacked, and only its reuse depends on the record.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Launch<'_> {
     /// Records what was verified, for people and for later launches. A pack has its own Role, so
@@ -51,7 +47,7 @@ impl Launch<'_> {
         self.launcher.options.pod.service_account.is_none().then_some(())?;
         let name = self.plan.name();
         let api = self.api::<Role>();
-        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let retrier = self.brief_retrier();
         let doing = format!("read the Role {name}");
         let role = retrier.send(&doing, || api.get(name)).await.ok()?.value()?;
         Seal::from_role(&role, config_map)
@@ -77,7 +73,7 @@ impl Launch<'_> {
         };
         // Serialization cannot fail: there are only strings.
         let text = serde_json::to_string(&seal).unwrap_or_default();
-        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let retrier = self.brief_retrier();
         if is_in_pack && self.create_sealed_role(&retrier, access.role, &text).await {
             return;
         }
@@ -93,7 +89,7 @@ impl Launch<'_> {
     /// Records the digest of a tag on the ConfigMap.
     async fn record_digest(&self, mut config_map: ConfigMap, digest: &str) -> ConfigMap {
         let api = self.api::<ConfigMap>();
-        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let retrier = self.brief_retrier();
         loop {
             // The resource version ensures that the digest is recorded on the same content.
             let patch = Patch::Merge(json!({"metadata": {

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tracing::{debug, debug_span};
 
-use crate::call::{backoff, retry_after};
+use crate::call::{STARTING, backoff, retry_after};
 use crate::client::classify_request_error;
 use crate::object::{Kind, label};
 use crate::{Failure, Reason};
@@ -31,10 +31,6 @@ pub(super) use seen::{Presence, Seen};
 /// The duration of one watch in seconds, after which it is restarted. A connection that was
 /// silently lost is noticed five seconds later.
 const DURATION: u32 = 30;
-
-/// How long a 401 or 403 is tolerated after a successful response. A server that has just started
-/// does not know its RBAC rules yet.
-const STARTING: Duration = Duration::from_secs(10);
 
 /// How long trouble is remembered. Trouble that persists shows again within this time: a request
 /// may take half a minute, and the next one follows two seconds later.

@@ -65,10 +65,7 @@ pub(crate) enum Error {
         by: &'static str,
     },
     /// All annotations together are larger than Kubernetes allows.
-    #[error(
-        "the annotations have {size} bytes, but Kubernetes allows {}",
-        annotation::SIZE
-    )]
+    #[error("the annotations have {size} bytes, but Kubernetes allows {}", annotation::SIZE)]
     TooLarge {
         /// The size of the keys and values, in bytes.
         size: usize,

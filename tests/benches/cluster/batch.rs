@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use unlade_launcher::batch::{DEFAULT_PACK, MAX_PACK};
+use unlade_launcher::batch::{AUTO_PACK, MAX_PACK};
 use unlade_launcher::{Batch, BatchUpdate, LaunchOutcome, Launcher, Options, Request, Strategy};
 use unlade_tests::corpus;
 
@@ -37,12 +37,12 @@ const CONCURRENCY: usize = 20;
 const METHODS: [Method; 4] = [
     Method::Olm,
     Method::Ours { concurrency: CONCURRENCY, pack: 1 },
-    Method::Ours { concurrency: 5, pack: DEFAULT_PACK.get() },
+    Method::Ours { concurrency: 5, pack: AUTO_PACK.get() },
     PACKED,
 ];
 
 /// The method with the fewest Jobs.
-pub(crate) const PACKED: Method = Method::Ours { concurrency: 5, pack: MAX_PACK };
+pub(crate) const PACKED: Method = Method::Ours { concurrency: 5, pack: MAX_PACK.get() };
 
 /// What a call took.
 #[derive(Debug, Clone, Default)]

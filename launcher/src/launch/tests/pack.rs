@@ -65,7 +65,7 @@ fn jobs(outcomes: &[LaunchOutcome]) -> Vec<Result<String, Reason>> {
     let job = |outcome: &LaunchOutcome| match outcome {
         LaunchOutcome::Launched(launched) => Ok(launched.job.clone().unwrap_or_default()),
         LaunchOutcome::Failed(failure) => Err(failure.reason),
-        LaunchOutcome::NotStarted => panic!("not begun"),
+        LaunchOutcome::NotStarted => panic!("not started"),
     };
     outcomes.iter().map(job).collect()
 }
@@ -112,7 +112,7 @@ fn count(requests: &[Recorded], is_counted: impl Fn(&Recorded) -> bool) -> usize
 #[tokio::test(start_paused = true)]
 async fn a_pack_needs_few_requests_and_writes_for_each_bundle() {
     let mut measured = Vec::new();
-    for (n, size) in [(1, 1), (200, 1), (200, 8), (200, MAX_PACK)] {
+    for (n, size) in [(1, 1), (200, 1), (200, 8), (200, MAX_PACK.get())] {
         let server = Server::new(succeed);
         let outcomes = launch_packs(&server, &requests(n), size).await;
         assert!(outcomes.iter().all(|it| matches!(it, LaunchOutcome::Launched(_))), "{outcomes:?}");
