@@ -2,12 +2,14 @@
 
 mod preview;
 
+use std::fmt::Debug;
+
 use kube::Api;
 use kube::api::PostParams;
+use serde::{Serialize, de::DeserializeOwned};
 use unlade_diagnose::is_from_authorizer;
 
 use crate::client::classify_request_error;
-use crate::object::Kind;
 use crate::{Failure, Reason};
 
 /// Why the API server refuses a dry run.
@@ -23,7 +25,10 @@ pub(crate) enum Refusal {
 }
 
 /// Creates an object as a dry run. Does not retry the request.
-pub(crate) async fn create<K: Kind>(api: &Api<K>, object: &K) -> kube::Result<K> {
+pub(crate) async fn create<K>(api: &Api<K>, object: &K) -> kube::Result<K>
+where
+    K: Clone + Debug + Serialize + DeserializeOwned,
+{
     let params = PostParams { dry_run: true, ..PostParams::default() };
     api.create(&params, object).await
 }

@@ -16,7 +16,8 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use kube::Resource;
+use kube::core::{ApiResource, DynamicObject};
+use kube::{Resource, ResourceExt as _};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -48,19 +49,27 @@ const UID_RANGE: &str = "openshift.io/sa.scc.uid-range";
 pub fn plan_objects(request: &Request, options: &Options) -> Result<Vec<Value>, Failure> {
     let plan = Plan::new(request, options)?;
     let facts = Facts::default();
-    let mut objects = vec![serde_json::to_value(plan.config_map())];
-    if let Some(access) = plan.access(&facts) {
-        objects.push(serde_json::to_value(access.service_account));
-        objects.push(serde_json::to_value(access.role));
-        objects.push(serde_json::to_value(access.role_binding));
-    }
-    let mut job = plan.job(1, options.strategy, &facts);
-    if let Some(secret) = plan.secret_to_show(&mut job, &facts) {
-        objects.push(serde_json::to_value(secret));
-    }
-    objects.push(serde_json::to_value(job));
-    let objects: Result<_, _> = objects.into_iter().collect();
-    objects.map_err(|error| Failure::new(Reason::Internal, error))
+    let mut objects = vec![erase(&plan.config_map())?];
+    objects.extend(plan.other_objects(options.strategy, &facts)?);
+    objects.iter().map(|(_, object)| to_json(object)).collect()
+}
+
+/// An object whose kind is known only at run time, and the resource of its kind.
+pub(crate) type Erased = (ApiResource, DynamicObject);
+
+/// Converts an object to one whose kind is known only at run time.
+pub(crate) fn erase<K: Kind>(object: &K) -> Result<Erased, Failure> {
+    let object = serde_json::from_value(to_json(object)?).map_err(internal)?;
+    Ok((ApiResource::erase::<K>(&()), object))
+}
+
+/// Converts an object to JSON.
+pub(crate) fn to_json(object: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(object).map_err(internal)
+}
+
+fn internal(error: serde_json::Error) -> Failure {
+    Failure::new(Reason::Internal, error)
 }
 
 /// A kind of namespaced object.
@@ -216,7 +225,13 @@ impl<'a> Plan<'a> {
         Self { name, image, pack: Vec::new(), ..self.clone() }
     }
 
-    /// Returns the bundle image.
+    /// Checks whether this is the plan of a pack.
+    fn is_pack(&self) -> bool {
+        !self.pack.is_empty()
+    }
+
+    /// Returns the bundle image. For a pack, it is that of the first bundle, so each launch uses
+    /// the image of its own plan.
     pub(crate) fn image(&self) -> &ImageReference {
         &self.image
     }
@@ -233,18 +248,20 @@ impl<'a> Plan<'a> {
 
     /// Returns the names of the ConfigMaps to fill.
     pub(crate) fn config_maps(&self) -> Vec<String> {
-        if self.pack.is_empty() {
-            return vec![self.name.clone()];
+        if self.is_pack() {
+            self.pack.iter().map(|packed| packed.config_map.clone()).collect()
+        } else {
+            vec![self.name.clone()]
         }
-        self.pack.iter().map(|packed| packed.config_map.clone()).collect()
     }
 
     /// Returns the name of the image volume with the bundle of this ConfigMap.
     pub(crate) fn volume(&self, config_map: &str) -> String {
-        if self.pack.is_empty() {
-            return pod::BUNDLE.to_owned();
+        if self.is_pack() {
+            format!("{}-{config_map}", pod::BUNDLE)
+        } else {
+            pod::BUNDLE.to_owned()
         }
-        format!("{}-{config_map}", pod::BUNDLE)
     }
 
     /// Returns the bundles that the pod mounts.
@@ -253,10 +270,11 @@ impl<'a> Plan<'a> {
             let volume = self.volume(config_map);
             Mount { volume, config_map, image }
         };
-        if self.pack.is_empty() {
-            return vec![mount(&self.name, &self.image)];
+        if self.is_pack() {
+            self.pack.iter().map(|packed| mount(&packed.config_map, &packed.image)).collect()
+        } else {
+            vec![mount(&self.name, &self.image)]
         }
-        self.pack.iter().map(|packed| mount(&packed.config_map, &packed.image)).collect()
     }
 
     /// Returns the options.
@@ -291,12 +309,24 @@ impl<'a> Plan<'a> {
         self.request.credentials.is_some().then(|| secret::build(self, job, id, facts))
     }
 
-    /// Returns the Secret as [`Plan::secret`] does, without credentials, and attaches it to the Job.
-    pub(crate) fn secret_to_show(&self, job: &mut Job, facts: &Facts) -> Option<Secret> {
-        let name = job.metadata.name.clone().unwrap_or_default();
-        let secret = self.secret(&name, None, facts)?;
-        attach(job, &secret);
-        Some(secret)
+    /// Returns all objects but the ConfigMap, in the order of their creation. The Job is that of
+    /// the first attempt, and the Secret contains no credentials.
+    pub(crate) fn other_objects(
+        &self,
+        strategy: Strategy,
+        facts: &Facts,
+    ) -> Result<Vec<Erased>, Failure> {
+        let mut objects = Vec::new();
+        if let Some(Access { service_account, role, role_binding }) = self.access(facts) {
+            objects.extend([erase(&service_account)?, erase(&role)?, erase(&role_binding)?]);
+        }
+        let mut job = self.job(1, strategy, facts);
+        if let Some(secret) = self.secret(&job.name_any(), None, facts) {
+            attach(&mut job, &secret);
+            objects.push(erase(&secret)?);
+        }
+        objects.push(erase(&job)?);
+        Ok(objects)
     }
 
     /// Returns the Job for a dry run. Its name is generated, because a Job with a number may
@@ -327,7 +357,7 @@ impl<'a> Plan<'a> {
     fn labels(&self) -> BTreeMap<String, String> {
         let mut labels = self.options.pod.labels.clone();
         labels.extend(label::ours(&self.name));
-        if !self.pack.is_empty() {
+        if self.is_pack() {
             labels.insert(label::PACK.to_owned(), "true".to_owned());
         }
         labels
@@ -343,11 +373,11 @@ impl<'a> Plan<'a> {
             controller: Some(false),
             block_owner_deletion: Some(false),
         };
-        let owners: Vec<_> = if self.pack.is_empty() {
-            facts.config_map_uid.iter().map(|uid| owner(&self.name, uid.clone())).collect()
-        } else {
+        let owners: Vec<_> = if self.is_pack() {
             let owner = |packed: &Packed| Some(owner(&packed.config_map, packed.uid.clone()?));
             self.pack.iter().filter_map(owner).collect()
+        } else {
+            facts.config_map_uid.iter().map(|uid| owner(&self.name, uid.clone())).collect()
         };
         ObjectMeta {
             name: Some(name),

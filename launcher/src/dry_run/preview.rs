@@ -1,12 +1,13 @@
 //! [`Launcher::dry_run`]: the objects that a launch would create.
 
+use kube::core::DynamicObject;
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
 use crate::call::{PROMPT, Reply, Retrier, send, send_for_value};
-use crate::object::{Facts, Kind, Plan};
+use crate::object::{Erased, Facts, Plan, erase, to_json};
 use crate::progress::report::Report;
-use crate::{Failure, Launcher, Reason, Request, uid};
+use crate::{Failure, Launcher, Request, uid};
 
 impl Launcher {
     /// Returns the objects that a launch would create, with the defaults of the API server and the
@@ -30,41 +31,33 @@ impl Launcher {
         let mut facts = Facts { assigns_uids, ..Facts::default() };
         let doing = "find out whether the cluster supports image volumes";
         let chosen = send_for_value(doing, || self.volumes.choose(client, &plan, &facts)).await?;
-        let config_map = create(client, &plan.config_map()).await?;
+        let config_map = create(client, erase(&plan.config_map())?).await?;
         facts.config_map_uid = config_map.uid();
-        let mut objects = vec![serde_json::to_value(config_map)];
-        if let Some(access) = plan.access(&facts) {
-            objects.push(serde_json::to_value(create(client, &access.service_account).await?));
-            objects.push(serde_json::to_value(create(client, &access.role).await?));
-            objects.push(serde_json::to_value(create(client, &access.role_binding).await?));
+        let mut objects = vec![config_map];
+        for object in plan.other_objects(chosen.strategy, &facts)? {
+            objects.push(create(client, object).await?);
         }
-        let mut job = plan.job(1, chosen.strategy, &facts);
-        if let Some(secret) = plan.secret_to_show(&mut job, &facts) {
-            objects.push(serde_json::to_value(create(client, &secret).await?));
-        }
-        objects.push(serde_json::to_value(create(client, &job).await?));
-        let objects: Result<_, _> = objects.into_iter().collect();
-        objects.map_err(|error| Failure::new(Reason::Internal, error))
+        objects.iter().map(to_json).collect()
     }
 }
 
-/// Creates `object` as a dry run. Returns the existing object if there is one.
-async fn create<K: Kind>(client: &Client, object: &K) -> Result<K, Failure> {
+/// Creates an object as a dry run. Returns the existing object if there is one.
+async fn create(client: &Client, (resource, object): Erased) -> Result<DynamicObject, Failure> {
     let namespace = object.namespace().unwrap_or_default();
-    let api: Api<K> = Api::namespaced(client.clone(), &namespace);
+    let api = Api::namespaced_with(client.clone(), &namespace, &resource);
     let name = object.name_any();
-    let kind = K::kind(&());
+    let kind = &resource.kind;
     let doing = format!("create the {kind} {namespace}/{name}");
-    let mut response = match send(&doing, || super::create(&api, object)).await? {
+    let mut response = match send(&doing, || super::create(&api, &object)).await? {
         Reply::Exists => {
             send_for_value(&format!("read the {kind} {namespace}/{name}"), || api.get(&name))
                 .await?
         }
         // RBAC escalation check: without `bind`, the caller must hold the Role's own permissions.
         // The API server looks up the Role, which the dry run has not stored.
-        Reply::Missing if kind == "RoleBinding" => object.clone(),
+        Reply::Missing if kind == "RoleBinding" => object,
         response => response.expect_value(&doing)?,
     };
-    response.meta_mut().managed_fields = None;
+    response.metadata.managed_fields = None;
     Ok(response)
 }

@@ -4,7 +4,7 @@ use futures::try_join;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PostParams, Preconditions};
-use unlade_config_map::protocol::record::{SPEC_HASH, VERIFIED};
+use unlade_config_map::protocol::record::VERIFIED;
 
 use super::Launch;
 use crate::call::{Reply, Retrier, backoff};
@@ -14,12 +14,8 @@ use crate::{Failure, Reason};
 impl Launch<'_> {
     /// Grants the unpacker its permissions, unless a service account is given.
     pub(super) async fn grant(&self, facts: &Facts) -> Result<(), Failure> {
-        let Some(mut access) = self.plan.access(facts) else { return Ok(()) };
+        let Some(access) = self.plan.access(facts) else { return Ok(()) };
         let retrier = &self.retrier();
-        note_hash(&mut access.role);
-        let hash =
-            spec_hash::digest(&(&access.role_binding.role_ref, &access.role_binding.subjects));
-        access.role_binding.annotations_mut().insert(SPEC_HASH.to_owned(), hash);
         let role = async {
             self.ensure(retrier, &access.role, suffices).await?;
             // RBAC escalation check: without `bind`, the caller must hold the Role's own
@@ -35,10 +31,9 @@ impl Launch<'_> {
     pub(super) async fn create_sealed_role(
         &self,
         retrier: &Retrier<'_>,
-        mut role: Role,
+        role: Role,
         seal: &str,
     ) -> bool {
-        note_hash(&mut role);
         let mut sealed = role.clone();
         sealed.annotations_mut().insert(VERIFIED.to_owned(), seal.to_owned());
         let api = self.api::<Role>();
@@ -97,12 +92,6 @@ impl Launch<'_> {
             retrier.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
         }
     }
-}
-
-/// Records the hash of the rules on a Role that was not created yet.
-fn note_hash(role: &mut Role) {
-    let hash = spec_hash::digest(&role.rules);
-    role.annotations_mut().insert(SPEC_HASH.to_owned(), hash);
 }
 
 /// Checks whether the Role grants what the unpacker needs. A Role that no launch created for this

@@ -111,6 +111,25 @@ async fn a_volume_that_the_node_lacks_is_replaced_by_injection() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_dry_run_shows_what_a_launch_creates() {
+    let server = Server::new(unlade_api_server::State::fill);
+    let launcher = Launcher::new(server.client(), options());
+    let request = Request::new(IMAGE, "default");
+    let shown = launcher.dry_run(&request).await.unwrap();
+    assert_eq!(server.count("configmaps"), 0);
+    launcher.launch(&request).await.unwrap();
+    let kinds: Vec<_> = shown.iter().map(|object| object["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["ConfigMap", "ServiceAccount", "Role", "RoleBinding", "Job"]);
+    for object in &shown[1..] {
+        let plural = format!("{}s", object["kind"].as_str().unwrap().to_lowercase());
+        let created = server.object(&plural, object["metadata"]["name"].as_str().unwrap());
+        let hash = |object: &Value| object["metadata"]["annotations"][record::SPEC_HASH].clone();
+        assert_eq!(hash(object), hash(&created), "{object}");
+        assert_eq!(hash(object).is_null(), plural == "serviceaccounts", "{object}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_required_volume_that_the_api_server_drops_is_a_failure() {
     let server = Server::new(|server, job| {
         let mut dropped = job.clone();

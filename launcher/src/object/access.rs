@@ -4,7 +4,7 @@
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 
-use super::{Facts, Plan};
+use super::{Facts, Plan, spec_hash};
 
 /// The API group of Roles and RoleBindings.
 pub(crate) const RBAC: &str = "rbac.authorization.k8s.io";
@@ -37,8 +37,9 @@ pub(super) fn access(plan: &Plan<'_>, facts: &Facts) -> Access {
         verbs: VERBS.map(str::to_owned).into(),
         ..PolicyRule::default()
     };
-    let role = Role { metadata: metadata.clone(), rules: Some(vec![allowed]) };
-    let role_binding = RoleBinding {
+    let mut role = Role { metadata: metadata.clone(), rules: Some(vec![allowed]) };
+    spec_hash::record(&mut role.metadata, &role.rules);
+    let mut role_binding = RoleBinding {
         metadata,
         role_ref: RoleRef { api_group: Some(RBAC.into()), kind: "Role".into(), name: name.clone() },
         subjects: Some(vec![Subject {
@@ -48,5 +49,7 @@ pub(super) fn access(plan: &Plan<'_>, facts: &Facts) -> Access {
             ..Subject::default()
         }]),
     };
+    let granted = (&role_binding.role_ref, &role_binding.subjects);
+    spec_hash::record(&mut role_binding.metadata, &granted);
     Access { service_account, role, role_binding }
 }

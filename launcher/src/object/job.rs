@@ -31,17 +31,19 @@ const TERMINAL: [Verdict; 9] = [
 pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Facts) -> Job {
     let template = pod::template(plan, strategy, facts);
     let mut metadata = plan.metadata(name::job_name(&plan.name, attempt), facts);
-    let annotations = metadata.annotations.get_or_insert_default();
     // The Secret with credentials has a random name, so only its existence counts.
-    let hash = match plan.request.credentials {
-        Some(_) => spec_hash::digest(&(&template, "login")),
-        None if plan.pack.is_empty() => spec_hash::digest(&template),
+    match plan.request.credentials {
+        Some(_) => spec_hash::record(&mut metadata, &(&template, "credentials")),
         // Packs with the same options may have other bundles.
-        None => spec_hash::digest(&pod::template(&plan.without_bundles(), strategy, facts)),
-    };
-    annotations.insert(record::SPEC_HASH.to_owned(), hash);
-    if plan.pack.is_empty() {
+        None if plan.is_pack() => {
+            let template = pod::template(&plan.without_bundles(), strategy, facts);
+            spec_hash::record(&mut metadata, &template);
+        }
+        None => spec_hash::record(&mut metadata, &template),
+    }
+    if !plan.is_pack() {
         // A ConfigMap with a given name may be used for another image later.
+        let annotations = metadata.annotations.get_or_insert_default();
         annotations.insert(record::IMAGE.to_owned(), plan.request.image.clone());
     }
     let options = plan.options;
@@ -49,8 +51,8 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
         // The controller counts in nanoseconds, and overflows with larger values.
         active_deadline_seconds: Some(ttl(options.deadlines.total()).max(1).into()),
         ttl_seconds_after_finished: Some(ttl(options.retention.success)),
-        backoff_limit: Some(if plan.pack.is_empty() { BACKOFF_LIMIT } else { 0 }),
-        pod_failure_policy: Some(PodFailurePolicy { rules: rules(plan.pack.is_empty()) }),
+        backoff_limit: Some(if plan.is_pack() { 0 } else { BACKOFF_LIMIT }),
+        pod_failure_policy: Some(PodFailurePolicy { rules: rules(plan.is_pack()) }),
         // A podFailurePolicy requires this value.
         pod_replacement_policy: Some("Failed".into()),
         template,
@@ -59,9 +61,9 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
     Job { metadata, spec: Some(spec), status: None }
 }
 
-/// Returns the rules for failed pods. A disrupted pod is replaced only if it `is_single`. Another
-/// pod of a pack would write ConfigMaps again whose launches have ended.
-fn rules(is_single: bool) -> Vec<PodFailurePolicyRule> {
+/// Returns the rules for failed pods. A disrupted pod is replaced, but not that of a pack, because
+/// another one would write ConfigMaps again whose launches have ended.
+fn rules(is_pack: bool) -> Vec<PodFailurePolicyRule> {
     let disrupted = PodFailurePolicyOnPodConditionsPattern {
         type_: "DisruptionTarget".into(),
         // The default of the API server, stated explicitly.
@@ -83,7 +85,7 @@ fn rules(is_single: bool) -> Vec<PodFailurePolicyRule> {
         on_pod_conditions: None,
         on_exit_codes: Some(ended),
     };
-    is_single.then_some(disrupted).into_iter().chain([ended]).collect()
+    (!is_pack).then_some(disrupted).into_iter().chain([ended]).collect()
 }
 
 /// Converts a time to whole seconds, rounded up so that a deadline does not expire early.

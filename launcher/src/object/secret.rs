@@ -16,9 +16,9 @@ pub(super) fn build(plan: &Plan<'_>, job: &str, id: Option<&str>, facts: &Facts)
     let credentials = plan.request.credentials.as_ref().filter(|_| id.is_some());
     let value = credentials.map_or(NO_CREDENTIALS, |credentials| credentials.docker_config());
     // Two launches can try to create the same Job, and each has a Secret of its own.
-    let name = id.map_or_else(|| format!("{job}-login"), |id| format!("{job}-login-{id}"));
+    let suffix = id.map(|id| format!("-{id}")).unwrap_or_default();
     Secret {
-        metadata: plan.metadata(name, facts),
+        metadata: plan.metadata(format!("{job}-credentials{suffix}"), facts),
         type_: Some(TYPE.0.to_owned()),
         data: Some([(TYPE.1.to_owned(), ByteString(value.into()))].into()),
         // A later change could not be noticed.

@@ -120,7 +120,7 @@ fn credentials_are_never_shown() {
     assert!(!shown.contains("YTpi"), "{shown}");
     let encoded = serde_json::to_string(&k8s_openapi::ByteString(CONFIG.into())).unwrap();
     assert!(!shown.contains(encoded.trim_matches('"')), "{shown}");
-    assert!(shown.contains("-1-login") && shown.contains(".dockerconfigjson"), "{shown}");
+    assert!(shown.contains("-1-credentials") && shown.contains(".dockerconfigjson"), "{shown}");
 }
 
 #[tokio::test(start_paused = true)]
