@@ -21,7 +21,9 @@ use unlade_name::ImageReference;
 /// The settings of a batch of launches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
-    /// The maximum number of Jobs that run at the same time.
+    /// The maximum number of launches and packs that run at the same time, each with one Job. The
+    /// Job of a failed launch no longer counts, although its pod may take a moment to end, and a
+    /// Job that the launch may not end continues.
     pub concurrency: NonZeroUsize,
     /// Whether to start the remaining launches after one has failed. Launches that have started
     /// always continue, and so do all launches of a pack that has started. If the API server cannot

@@ -102,7 +102,8 @@ impl Inventory {
 
     /// Returns the objects that would be deleted together with a ConfigMap, as `Kind/name`, or
     /// `None` if the ConfigMap does not exist. Pods are deleted with their Jobs. Objects that the
-    /// caller may not list are missing.
+    /// caller may not list are missing, and so is the Secret of a launch with credentials, because
+    /// a user who may list Secrets can read all of them.
     ///
     /// # Errors
     ///
@@ -116,8 +117,9 @@ impl Inventory {
     }
 
     /// Deletes a ConfigMap of a launch. The cluster's garbage collector then deletes its Jobs with
-    /// their pods, its service account, its Role and its RoleBinding. With `is_dry_run` the API
-    /// server only checks the request. Returns whether the ConfigMap existed.
+    /// their pods, its service account, its Role and its RoleBinding, and the Secret of a launch
+    /// with credentials. With `is_dry_run` the API server only checks the request. Returns whether
+    /// the ConfigMap existed.
     ///
     /// # Errors
     ///

@@ -53,7 +53,8 @@ pub(super) async fn find(
     }
 }
 
-/// Lists the objects that the garbage collector deletes with a ConfigMap.
+/// Lists the objects that the garbage collector deletes with a ConfigMap, except Secrets
+/// ([`Inventory::owned`](super::Inventory::owned)).
 pub(super) async fn owned(
     client: &Client,
     config_map: &ObjectMeta,

@@ -54,8 +54,9 @@ struct Single<'m> {
 }
 
 /// Launches bundles of one namespace and encoding, with one Job as far as possible. Calls `ended`
-/// with the outcome of each launch as soon as it is known. Never runs more than one Job at a time,
-/// and returns the name of the last one if it may still be running.
+/// with the outcome of each launch as soon as it is known. Creates one Job after another, but does
+/// not wait for every Job that failed ([`Batch::concurrency`](crate::Batch::concurrency)). Returns
+/// the name of the last Job if no launch failed in it, because it may still be running.
 pub(crate) async fn pack(
     launcher: &Launcher,
     shares: &[Share<'_>],
@@ -202,7 +203,7 @@ async fn running_packs(launch: &Launch<'_>) -> Vec<Job> {
 }
 
 /// Runs launches with their own Jobs, one after another, and after `job`. Returns the name of the
-/// last Job.
+/// last Job, unless its launch failed.
 async fn run_singles(
     launcher: &Launcher,
     singles: Vec<Single<'_>>,

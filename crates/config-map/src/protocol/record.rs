@@ -11,10 +11,12 @@ pub const IMAGE: &str = "unlade.dev/image";
 pub const IMAGE_DIGEST: &str = "unlade.dev/image-digest";
 /// The failure of the last attempt, as JSON. Removed when an attempt succeeds.
 pub const FAILURE: &str = "unlade.dev/failure";
-/// On a Job: the digest of the requested spec, by which launches are compared.
+/// On a Job, a Role and a RoleBinding: the digest of the requested specification, by which a launch
+/// recognises an object that differs from what it would create.
 pub const SPEC_HASH: &str = "unlade.dev/spec-hash";
-/// On a Job, and on a ConfigMap with a random name: the random ID of the launch that created it. By
-/// this ID, a launch recognises its own object if the response to the request was lost.
+/// On a Job, on the Secret with the credentials of a launch, and on the ConfigMap of
+/// `launch_bundle_image`: the random ID of the launch that created it. By this ID, a launch
+/// recognises its own object if the response to the request was lost.
 pub const LAUNCH: &str = "unlade.dev/launch";
 /// On the Role of a ConfigMap: the image that the content was verified to come from, as JSON.
 pub const VERIFIED: &str = "unlade.dev/verified";

@@ -38,7 +38,7 @@ pub(super) struct Attempted<'m> {
     pub(super) again: Vec<Member<'m>>,
     /// The launches that continue alone.
     pub(super) left: Vec<Single<'m>>,
-    /// The name of the Job, if it may still be running.
+    /// The name of the Job if no launch continues. The Job finishes a moment after the launches.
     pub(super) job: Option<String>,
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn run<'m>(
 /// How the launches continue that the attempt did not finish, by their places.
 type Continuations = BTreeMap<usize, Continuation>;
 
-/// Makes the attempt. Also returns the name of the Job if it may still be running.
+/// Makes the attempt. Also returns the name of the Job if no launch continues.
 async fn share(
     launcher: &Launcher,
     members: &[Member<'_>],
@@ -142,6 +142,7 @@ async fn share(
     };
     let continuations = Box::pin(following.follow()).await;
     following.note_pace();
+    // A launch that continues has already waited for the Job, as long as it is worth it.
     let job = continuations.is_empty().then(|| attempt.job.clone());
     (continuations, job)
 }

@@ -43,6 +43,25 @@ async fn no_launch_starts_alone_while_a_pack_runs_that_could_not_be_ended() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn launches_start_alone_if_an_ended_pack_does_not_finish() {
+    // No controller finishes the Job of the pack, as with a node that cannot be reached.
+    let server = Server::new(|server, job| {
+        if job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
+            replace(server, job);
+        } else {
+            succeed(server, job);
+        }
+    });
+    let launcher = Launcher::new(server.client(), options());
+    let batch = Batch { pack: MAX_PACK, ..Batch::default() };
+    let start = tokio::time::Instant::now();
+    let jobs = jobs(&launcher.launch_all(&requests(2), &batch).await);
+    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
+    let (took, limit) = (start.elapsed(), crate::launch::course::STOPPING);
+    assert!(took >= limit && took < limit + Duration::from_secs(10), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn content_of_an_unknown_image_is_removed_whatever_the_pack_failed_of() {
     let server = Server::new(|server, job| {
         if !job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
