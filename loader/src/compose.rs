@@ -66,8 +66,9 @@ fn choose_package<'a>(
     for (key, manifest) in packages {
         used.insert(key);
         if let Some((first, _)) = &found {
-            let message =
-                format!("the package manifest is dropped: {first} is one too, so remove one of them");
+            let message = format!(
+                "the package manifest is dropped: {first} is one too, so remove one of them"
+            );
             findings.push(Finding::new(Reason::Shadowed, key, message));
             continue;
         }

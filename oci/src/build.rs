@@ -193,7 +193,8 @@ impl Error {
         let hint = match self {
             Self::Exists { .. } => "use a directory that does not exist, or remove this one",
             Self::Unsupported { .. } => {
-                "use oci:DIRECTORY[:TAG] or oci-archive:FILE[:TAG]; to copy an image, you can also use dir:DIRECTORY or docker://NAME[:TAG]"
+                "use oci:DIRECTORY[:TAG] or oci-archive:FILE[:TAG]; to copy an image, you can also \
+                 use dir:DIRECTORY or docker://NAME[:TAG]"
             }
             Self::Whiteout { .. } => {
                 "rename the file: a name that starts with .wh. removes a file of a lower layer"

@@ -52,14 +52,14 @@ pub(crate) enum LaunchStatus {
 impl Progresses {
     /// Creates the progress for `images`, none of which has started.
     pub(crate) fn new(images: &[String]) -> Self {
-        let not_begun = |image: &String| LaunchProgress {
+        let not_started = |image: &String| LaunchProgress {
             image: image.clone(),
             progress: Progress::default(),
             status: LaunchStatus::NotStarted,
             started: None,
             last: Duration::ZERO,
         };
-        Self(images.iter().map(not_begun).collect())
+        Self(images.iter().map(not_started).collect())
     }
 
     /// Records an event of the launch with this index, and returns its progress.

@@ -86,7 +86,7 @@ fn a_bundle_in_a_private_registry_is_unpacked_with_credentials() {
     fs::write(&anonymous, "{}").unwrap();
     let source = format!("{address}/tea:v1");
     let stderr = unpack(&anonymous, &[&source]).failure(1);
-    assert!(stderr.contains("denies access"), "{stderr}");
+    assert!(stderr.contains("denied access"), "{stderr}");
     assert!(
         stderr.contains(&format!("hint: if it is private, log in with `podman login {address}`")),
         "{stderr}"
@@ -201,7 +201,7 @@ fn a_blob_is_kept_but_only_those_who_may_read_its_image_get_it() {
         fs::remove_file(files.join("blobs").join(digest.replace(':', "/"))).unwrap();
     }
     assert_eq!(with(&login).success(), first);
-    assert!(with(&none).failure(1).contains("denies access"));
+    assert!(with(&none).failure(1).contains("denied access"));
 
     assert!(run("prune").starts_with("deleted 2 blobs, "));
     assert_ne!(with(&login).code, Some(0), "nothing is left");
@@ -254,5 +254,5 @@ fn a_pull_secret_is_only_for_the_source_of_a_copy() {
     let copied = copy(&image, &format!("oci:{}", directory.path().join("copy").display()));
     assert_eq!(copied.success(), format!("{root}\n"));
     let stderr = copy(&format!("oci:{}", files.display()), &image).failure(1);
-    assert!(stderr.contains("denies access"), "{stderr}");
+    assert!(stderr.contains("denied access"), "{stderr}");
 }

@@ -94,14 +94,13 @@ fn strict_makes_an_error_of_findings() {
 fn strict_refuses_a_bundle_without_package_and_channels() {
     let bundle = Bundle::new().without("metadata/annotations.yaml");
     let stderr = unlade(["unpack", bundle.argument(), "--strict"]).failure(5);
-    assert!(
-        stderr.contains("bundle.package.v1: the annotations do not name a package\n"),
-        "{stderr}"
-    );
-    assert!(
-        stderr.contains("bundle.channels.v1: the annotations do not name a channel\n"),
-        "{stderr}"
-    );
+    for (annotation, noun) in [("package", "package"), ("channels", "channel")] {
+        let message = format!(
+            "bundle.{annotation}.v1: the annotations do not name a {noun}: add this annotation to \
+             metadata/annotations.yaml\n"
+        );
+        assert!(stderr.contains(&message), "{stderr}");
+    }
 }
 
 #[test]

@@ -40,7 +40,10 @@ impl Channels {
             (Reason::NoChannels, CHANNELS, read.list.is_empty(), "channel"),
         ] {
             if is_missing {
-                let message = format!("the annotations do not name a {noun}: add this annotation to metadata/annotations.yaml");
+                let message = format!(
+                    "the annotations do not name a {noun}: add this annotation to \
+                     metadata/annotations.yaml"
+                );
                 findings.push(Finding::new(reason, key, message));
             }
         }

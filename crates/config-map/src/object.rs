@@ -69,7 +69,8 @@ pub enum Error {
     Json(#[source] serde_json::Error),
     /// The object has another kind or API version.
     #[error(
-        "the object has kind {:?} and apiVersion {:?}, not kind \"ConfigMap\" and apiVersion \"v1\"",
+        "the object has kind {:?} and apiVersion {:?}, not kind \"ConfigMap\" and apiVersion \
+         \"v1\"",
         excerpt::shorten(.kind),
         excerpt::shorten(.api_version)
     )]
@@ -209,6 +210,6 @@ mod tests {
         let message = |json: &str| ConfigMap::parse_json(json.as_bytes()).unwrap_err().to_string();
         assert!(message(r#"{"apiVersion":"v1","kind":"Secret"}"#).contains("Secret"));
         assert!(message(r#"{"apiVersion":"v2","kind":"ConfigMap"}"#).contains("v2"));
-        assert!(message("[]").contains("not \"ConfigMap\""));
+        assert!(message("[]").contains("not kind \"ConfigMap\""));
     }
 }

@@ -286,7 +286,10 @@ impl<'t, 'r> Composer<'t, 'r> {
         };
         self.events += 1;
         if self.open.is_empty() {
-            self.root = value;
+            self.root = match value {
+                Checked::Stored(root) => Some(root),
+                Checked::Omitted => None,
+            };
             return Some(());
         }
         self.complete(value)

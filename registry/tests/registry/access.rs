@@ -258,7 +258,7 @@ fn credential_helpers_are_asked_and_have_limits() {
     assert!(ask("test", &auths, "store").contains("1 passed"));
     assert!(ask("test", &auths, "helper").contains("1 passed"));
     for (script, expected) in [
-        ("echo 'credentials not found in native keychain'; exit 1", "denies access"),
+        ("echo 'credentials not found in native keychain'; exit 1", "denied access"),
         ("echo s3cr3t; exit 3", "exit status: 3"),
         ("echo s3cr3t", "does not contain credentials as JSON"),
         ("sleep 60 & wait", "did not end within"),

@@ -68,7 +68,10 @@ impl Error {
 const UNSUPPORTED: [(&str, &str); 5] = [
     ("exec", "put a token into the kubeconfig: kubectl create token NAME"),
     ("auth-provider", "put a token into the kubeconfig: kubectl create token NAME"),
-    ("username", "use a token or a client certificate: Kubernetes no longer supports basic authentication"),
+    (
+        "username",
+        "use a token or a client certificate: Kubernetes no longer supports basic authentication",
+    ),
     ("insecure-skip-tls-verify", "set certificate-authority-data"),
     ("proxy-url", "use an address that can be reached without a proxy"),
 ];

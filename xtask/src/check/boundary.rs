@@ -15,8 +15,9 @@ const PAGE: &str = "docs/architecture.md";
 
 /// Returns the table of crates for the page.
 fn render_table() -> String {
-    let mut table =
-        "| directory | what it is | accesses outside the process | may depend on |\n|---|---|---|---|\n".to_owned();
+    let mut table = "| directory | what it is | accesses outside the process | may depend on |\n\
+                     |---|---|---|---|\n"
+        .to_owned();
     for Boundary { directory, purpose, reach, may_name, .. } in &BOUNDARIES {
         let names: Vec<_> = may_name
             .iter()

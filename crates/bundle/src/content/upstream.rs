@@ -25,7 +25,9 @@ pub(super) fn select_files(mut files: Vec<File>) -> (Vec<File>, Findings) {
             }
         };
         if let Some(earlier) = kept.insert(key, file) {
-            let message = format!("the file is dropped: {path} has the same ConfigMap key, so rename one of them");
+            let message = format!(
+                "the file is dropped: {path} has the same ConfigMap key, so rename one of them"
+            );
             findings.push(Finding::new(Reason::IllegalFile, earlier.path(), message));
         }
     }

@@ -1,5 +1,6 @@
 //! [`Frame`]: the collections that contain the current line, and what is [kept](Keep) of them.
 
+use super::nodes::Checked;
 use super::scalar::Text;
 use crate::Part;
 use crate::json::Key;
@@ -60,8 +61,7 @@ pub(super) enum Kind {
 /// A key whose value is not complete.
 #[derive(Clone, Copy)]
 pub(super) struct Pending {
-    /// The key. `None` if it is omitted.
-    pub(super) key: Option<Key>,
+    pub(super) key: Checked<Key>,
     /// What is kept of the value.
     pub(super) keep: Keep,
 }

@@ -7,6 +7,7 @@ use crate::resolve::{self, Value};
 use crate::{Reader, Scalars};
 
 /// A key or a value after it was checked and counted.
+#[derive(Clone, Copy)]
 pub(super) enum Checked<T> {
     /// It is stored here.
     Stored(T),
@@ -87,7 +88,7 @@ impl<'r> Nodes<'r> {
     pub(super) fn push_field(&mut self, key: Checked<Key>, value: Checked<NodeId>) {
         match (key, value) {
             (Checked::Stored(key), Checked::Stored(value)) => {
-                self.fields.push(Field { key, value })
+                self.fields.push(Field { key, value });
             }
             _ => self.builder.omit_field(),
         }
