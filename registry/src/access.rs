@@ -108,7 +108,7 @@ fn request_token(
     let time = Some(client.limits.patience);
     // The registry can be its own token server, and then requires its certificate here too.
     let agent = client.agent_for(realm);
-    let (mut response, _) = client.retry(|| {
+    let mut response = client.retry(|| {
         let response = if let Some(Identity::Token(token)) = identity {
             let form = [
                 ("grant_type", "refresh_token"),
@@ -129,7 +129,7 @@ fn request_token(
             }
             request.config().timeout_recv_body(time).build().call()
         };
-        response.map(|response| (response, false)).map_err(Error::http(what.clone()))
+        response.map_err(Error::http(what.clone()))
     })?;
     let body = read_body(&mut response, RESPONSE, &what)?;
     if response.status() != StatusCode::OK {

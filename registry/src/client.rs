@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use unlade_name::ImageReference;
 use ureq::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, LOCATION};
 use ureq::http::{HeaderMap, Method, Response, StatusCode, Uri, request};
-use ureq::{Agent, Body, SendBody};
+use ureq::{Agent, Body, ResponseExt as _, SendBody};
 
 use crate::access::{self, Access};
 use crate::cache::Repository;
@@ -102,24 +102,26 @@ impl Client {
     /// can pass. The last response is returned, whatever its status is.
     pub(crate) fn send(&self, request: &Request<'_>) -> Result<Response<Body>, Error> {
         let logins = self.logins();
-        let (response, is_registry) = self.retry(|| self.follow(request))?;
-        if response.status() != StatusCode::UNAUTHORIZED || !is_registry {
+        let response = self.retry(|| self.follow(request))?;
+        if response.status() != StatusCode::UNAUTHORIZED
+            || !self.is_registry(&response.get_uri().to_string())
+        {
             return Ok(response);
         }
         self.log_in(response.headers(), logins)?;
-        self.retry(|| self.follow(request)).map(|(response, _)| response)
+        self.retry(|| self.follow(request))
     }
 
     /// Sends a request until it succeeds, fails for good, or was sent too often.
     pub(crate) fn retry(
         &self,
-        mut send: impl FnMut() -> Result<(Response<Body>, bool), Error>,
-    ) -> Result<(Response<Body>, bool), Error> {
+        mut send: impl FnMut() -> Result<Response<Body>, Error>,
+    ) -> Result<Response<Body>, Error> {
         let mut retry = Retry::new(&self.limits);
         loop {
             let result = send();
             let requested = match &result {
-                Ok((response, _)) if is_transient(response.status()) => {
+                Ok(response) if is_transient(response.status()) => {
                     requested_pause(response.headers())
                 }
                 Err(error) if error.is_transient() => None,
@@ -164,13 +166,13 @@ impl Client {
         self.authorization.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a request, and follows redirects. Also returns whether the registry itself responded.
-    fn follow(&self, request: &Request<'_>) -> Result<(Response<Body>, bool), Error> {
+    /// Sends a request, and follows redirects.
+    fn follow(&self, request: &Request<'_>) -> Result<Response<Body>, Error> {
         let mut url = request.url.to_owned();
         for _ in 0..=REDIRECTS {
             let response = self.send_once(request, &url)?;
             if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-                return Ok((response, self.is_registry(&url)));
+                return Ok(response);
             }
             let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let location = location.and_then(|location| resolve(&url, location));

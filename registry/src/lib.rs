@@ -44,6 +44,7 @@ mod request;
 mod retry;
 pub mod tls;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use configuration::Rules;
@@ -65,7 +66,7 @@ pub use remote::Remote;
 pub use tls::Tls;
 
 /// The connection to a registry.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// Whether to use HTTP without TLS and without a proxy, for a registry on this machine.
     /// Credentials are then sent unencrypted.
@@ -84,10 +85,26 @@ pub struct Options {
     pub limits: Limits,
     /// The connections that clients share.
     pub connections: Connections,
-    /// The number of images that are read at the same time, 0 counts as 1. They share the
+    /// The number of images that are read at the same time. They share the
     /// [`TRANSFERS`](unlade_oci::limit::TRANSFERS), and the part of the cache that is filled in
     /// advance.
-    pub images_at_once: usize,
+    pub images_at_once: NonZeroUsize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            plain_http: false,
+            tls: Tls::default(),
+            configuration: Configuration::default(),
+            auth: Auth::default(),
+            cache: None,
+            progress: None,
+            limits: Limits::default(),
+            connections: Connections::default(),
+            images_at_once: NonZeroUsize::MIN,
+        }
+    }
 }
 
 impl Options {

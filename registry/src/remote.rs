@@ -109,11 +109,6 @@ impl Remote {
         })
     }
 
-    /// Returns the number of images that are read at the same time.
-    fn images_at_once(&self) -> usize {
-        self.options.images_at_once.max(1)
-    }
-
     /// Requests a manifest or an index.
     fn document(
         &self,
@@ -214,7 +209,7 @@ impl Origin for Remote {
         if transfers == 1 {
             return;
         }
-        let mut left = cache.max_size() / self.images_at_once() as u64;
+        let mut left = cache.max_size() / self.options.images_at_once.get() as u64;
         let mut seen = HashSet::new();
         let mut wanted = Vec::new();
         for part in parts {
@@ -242,6 +237,6 @@ impl Origin for Remote {
     }
 
     fn max_readers(&self) -> usize {
-        (TRANSFERS / self.images_at_once()).max(1)
+        (TRANSFERS / self.options.images_at_once).max(1)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -58,7 +59,7 @@ impl Metas {
     pub fn load(path: &Path, options: &Options) -> Result<Self, Error> {
         let places = [TextPlace::Temporary(&options.temporary), TextPlace::Memory];
         let mut limits = options.limits.clone();
-        limits.threads = 1;
+        limits.threads = NonZeroUsize::MIN;
         Ok(load::write_to(&places, |file| Self::write(path, file, &limits))?.0)
     }
 
@@ -70,10 +71,10 @@ impl Metas {
             sections: Vec::new(),
             written: Ok(()),
         });
-        let reading = directory::read_each(path, limits, |meta, _| {
+        let problems = directory::visit_metas(path, limits, |meta, _| {
             writing.lock().unwrap_or_else(PoisonError::into_inner).add(meta);
         })?;
-        load::check(reading.problems)?;
+        load::check(problems)?;
         let Writing { writer, hash, sections, written } =
             writing.into_inner().unwrap_or_else(PoisonError::into_inner);
         let content = written.and_then(|()| writer.finish()).map_err(Error::Write)?;

@@ -10,6 +10,7 @@
 mod tea;
 
 use std::fs::{self, File};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -89,7 +90,7 @@ fn equal_catalogs_have_equal_caches_with_one_thread() {
             fs::write(stage.path(&format!("catalog/{n}.yaml")), text).unwrap();
         }
         let mut options = stage.options(&stage.path("cache"));
-        options.limits.threads = 1;
+        options.limits.threads = NonZeroUsize::MIN;
         let server = Server::load(&stage.path("catalog"), &options).unwrap();
         assert_eq!(*server.cache(), written("it does not exist"));
         fs::read(stage.path("cache/unlade.v1")).unwrap()

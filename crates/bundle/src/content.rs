@@ -130,17 +130,21 @@ impl Content {
         before - self.annotations.len()
     }
 
-    /// Creates a content from files and annotations that were read from a ConfigMap.
+    /// Creates a content from annotations and files that are already separate, such as those of
+    /// another content or of a ConfigMap.
     ///
     /// # Errors
     ///
-    /// Returns an error if the files exceed `limits`, or if two of them have the same ConfigMap
-    /// key.
-    pub fn restore(
+    /// Returns an error if an annotation is [reserved](annotation::is_reserved), if the files
+    /// exceed `limits`, if the name of a file has no legal key, or if two files have the same key.
+    pub fn from_parts(
         annotations: BTreeMap<String, String>,
         files: Vec<File>,
         limits: &Limits,
     ) -> Result<Self, Error> {
+        if let Some(key) = annotations.keys().find(|key| annotation::is_reserved(key)) {
+            return Err(Error::ReservedAnnotation { key: key.clone() });
+        }
         check_limits(&files, limits)?;
         let keys = assign_keys(&files, &[])?;
         Ok(Self::from_keyed_files(annotations, files, keys))

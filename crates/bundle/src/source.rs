@@ -37,7 +37,7 @@ pub trait Tree {
     /// Returns an error if something else is there, or if the path leads out of the tree.
     fn open(&self, path: &str) -> Result<Option<Self::Dir>, Self::Error>;
 
-    /// Calls `visit` with the name of each entry of `directory`, in any order, until it fails.
+    /// Calls `visit` with the name of each entry of `dir`, in any order, until it fails.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ pub trait Tree {
         visit: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E>;
 
-    /// Finds the entry `name` of `directory`, or the target of the link with this name.
+    /// Finds the entry `name` of `dir`, or the target of the link with this name.
     ///
     /// # Errors
     ///
@@ -210,7 +210,7 @@ impl<'a, T: Tree> Reader<'a, T> {
         self.read_all(&dir, path, directory)
     }
 
-    /// Reads all files of `directory`, which is at `path`, sorted by name.
+    /// Reads all files of `dir`, which is at `path`, sorted by name.
     fn read_all(
         &mut self,
         dir: &T::Dir,

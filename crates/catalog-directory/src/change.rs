@@ -16,7 +16,7 @@ use unlade_directory::read_at_most;
 use crate::{
     Error, Limits, Reading, Texts,
     opened::{file_name, open_file, open_root},
-    read_changed,
+    validate_changed,
 };
 
 /// The maximum size of a file that is changed, in bytes. The largest file of a published catalog
@@ -31,7 +31,7 @@ const MAX_FILE: u64 = 256 << 20;
 /// let root = tempfile::tempdir()?;
 /// let mut changes = Changes::new(root.path(), &Limits::default());
 /// changes.append("tea/catalog.yaml", r#"{"schema":"example.com","package":"tea"}"#)?;
-/// assert!(changes.read_with(|_, _| {})?.problems.is_empty());
+/// assert!(changes.validate_and_visit(|_, _| {})?.problems.is_empty());
 /// changes.write()?;
 /// let text = std::fs::read_to_string(root.path().join("tea/catalog.yaml"))?;
 /// assert_eq!(text, "---\npackage: tea\nschema: example.com\n");
@@ -136,13 +136,17 @@ impl Changes {
         self.change(path, |text, limits| edit::set_entry(text, target, index, entry, limits))
     }
 
-    /// Reads and validates the changed catalog as [`read_with`](crate::read_with) does.
+    /// Reads and validates the changed catalog as
+    /// [`validate_and_visit`](crate::validate_and_visit()) does.
     ///
     /// # Errors
     ///
     /// Returns the errors of [`read`](crate::read()).
-    pub fn read_with(&self, visit: impl Fn(Meta, &Place) + Sync) -> Result<Reading, Error> {
-        read_changed(&self.root, &self.limits, &self.texts, visit)
+    pub fn validate_and_visit(
+        &self,
+        visit: impl Fn(Meta, &Place) + Sync,
+    ) -> Result<Reading, Error> {
+        validate_changed(&self.root, &self.limits, &self.texts, visit)
     }
 
     /// Writes the changed files. Each appears when it is complete, and keeps its mode. A file that
@@ -339,6 +343,6 @@ mod tests {
         let mut changes = Changes::new(root.path(), &Limits::default());
         changes.append("a.yaml", r#"{"schema":"c"}"#).unwrap();
         changes.append("a.json", r#"{"schema":"c"}"#).unwrap();
-        assert_eq!(changes.read_with(|_, _| {}).unwrap().catalog.n_metas, 1);
+        assert_eq!(changes.validate_and_visit(|_, _| {}).unwrap().catalog.n_metas, 1);
     }
 }

@@ -22,7 +22,7 @@ const MAX_FILE: u64 = 4 << 30;
 pub fn digest(root: &Path, limits: &Limits) -> Result<[u8; 32], Error> {
     let changed = Texts::new();
     let catalog = Opened::new(root, limits, &changed)?;
-    let digests = unlade_parallel::map(catalog.files(), limits.threads, |path| {
+    let digests = unlade_parallel::map(catalog.files(), limits.threads.get(), |path| {
         catalog.open(path).and_then(|file| hash(file).map_err(|error| error.to_string()))
     });
     let mut whole = Sha256::new();

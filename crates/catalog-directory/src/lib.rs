@@ -28,6 +28,7 @@ mod walk;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use opened::{Input, Opened};
@@ -66,12 +67,12 @@ pub struct Limits {
     /// The maximum of the bytes in all patterns, multiplied by those in the paths of all files.
     pub pattern_work: u64,
     /// The maximum number of threads.
-    pub threads: usize,
+    pub threads: NonZeroUsize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let catalog = unlade_catalog::Limits::default();
         Self { catalog, entries: 1_000_000, patterns: 1_000, pattern_work: 4_000_000_000, threads }
     }
@@ -106,9 +107,9 @@ pub enum Error {
         /// [`Limits::entries`].
         limit: usize,
     },
-    /// An `.indexignore` cannot be read.
+    /// An `.indexignore`, or one of the [`files`], cannot be read.
     #[error("failed to read {path}")]
-    Ignore {
+    File {
         /// Its path.
         path: String,
         /// Why.
@@ -166,7 +167,7 @@ impl Error {
 /// Returns an error if the directory cannot be listed. What is wrong with single files is in
 /// [`Reading::problems`].
 pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
-    walk(
+    read_files(
         root,
         limits,
         &Texts::new(),
@@ -177,8 +178,8 @@ pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
 
 /// Calls `visit` with each meta of the catalog in the directory `root`, or in the single file
 /// `root`, that upstream can load. Several threads read the files, so only metas of the same file
-/// have a fixed order. The problems are those that prevent upstream from loading the catalog, and
-/// warnings ([`Catalog::loading_problems`]); the catalog in the result is empty.
+/// have a fixed order. Returns the problems that prevent upstream from loading the catalog, and
+/// warnings ([`Catalog::loading_problems`]).
 ///
 /// If there are two threads for each file, the second one calls `visit` for all but the first metas
 /// of a large file. The memory contains up to two documents for each thread, or some tens of KiB of
@@ -187,30 +188,31 @@ pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
 /// # Errors
 ///
 /// Returns the errors of [`read`].
-pub fn read_each(
+pub fn visit_metas(
     root: &Path,
     limits: &Limits,
     visit: impl Fn(Meta, &Place) + Sync,
-) -> Result<Reading, Error> {
+) -> Result<Vec<Problem>, Error> {
     let read = |path: &str, file: Input<'_>, is_thread_idle| {
         read_and_visit(&visit, is_thread_idle, |visit| {
             File::read_each(path, file, &limits.catalog, visit)
         })
     };
-    walk(root, limits, &Texts::new(), read, Catalog::loading_problems)
+    let reading = read_files(root, limits, &Texts::new(), read, Catalog::loading_problems)?;
+    Ok(reading.problems)
 }
 
-/// Reads and validates a catalog as [`read`] does, and calls `visit` as [`read_each`] does.
+/// Reads and validates a catalog as [`read`] does, and calls `visit` as [`visit_metas`] does.
 ///
 /// # Errors
 ///
 /// Returns the errors of [`read`].
-pub fn read_with(
+pub fn validate_and_visit(
     root: &Path,
     limits: &Limits,
     visit: impl Fn(Meta, &Place) + Sync,
 ) -> Result<Reading, Error> {
-    read_changed(root, limits, &Texts::new(), visit)
+    validate_changed(root, limits, &Texts::new(), visit)
 }
 
 /// Returns the files of the catalog in the directory or the single file `root`: their paths in the
@@ -227,8 +229,10 @@ pub fn files(root: &Path, limits: &Limits) -> Result<BTreeMap<String, PathBuf>, 
     }
     let directory = opened::open_root(root)?;
     let place = |path: String| {
-        // It says why a link is not followed.
-        directory.open_file(&path)?;
+        // The error says why a link is not followed.
+        if let Err(source) = directory.open_file(&path) {
+            return Err(Error::File { path, source });
+        }
         let file = base.join(&path).canonicalize().map_err(failed)?;
         Ok((path, file))
     };
@@ -238,8 +242,9 @@ pub fn files(root: &Path, limits: &Limits) -> Result<BTreeMap<String, PathBuf>, 
 /// The texts of files, by their paths in the catalog.
 type Texts = BTreeMap<String, Vec<u8>>;
 
-/// Reads and validates a catalog as [`read_with`] does, with the content of some files replaced.
-fn read_changed(
+/// Reads and validates a catalog as [`validate_and_visit`] does, with the content of some files
+/// replaced.
+fn validate_changed(
     root: &Path,
     limits: &Limits,
     changed: &Texts,
@@ -250,10 +255,11 @@ fn read_changed(
             File::read_with(path, file, &limits.catalog, visit)
         })
     };
-    walk(root, limits, changed, read, Catalog::validate)
+    read_files(root, limits, changed, read, Catalog::validate)
 }
 
-fn walk<'t>(
+/// Reads each file with `read`, and looks for problems with `check`.
+fn read_files<'t>(
     root: &Path,
     limits: &Limits,
     changed: &'t Texts,
@@ -261,21 +267,21 @@ fn walk<'t>(
     check: impl Fn(&Catalog) -> Vec<Problem>,
 ) -> Result<Reading, Error> {
     let opened = Opened::new(root, limits, changed)?;
-    let is_thread_idle = opened.files().len().saturating_mul(2) <= limits.threads;
+    let is_thread_idle = opened.files().len().saturating_mul(2) <= limits.threads.get();
     let read = |path: &String| match opened.open(path) {
         Ok(file) => read(path, file, is_thread_idle),
         Err(message) => File::unreadable(path, message),
     };
     let mut catalog = Catalog::default();
-    for file in unlade_parallel::map(opened.files(), limits.threads, read) {
+    for file in unlade_parallel::map(opened.files(), limits.threads.get(), read) {
         catalog.add(file);
     }
-    let problems = locate(check(&catalog), |path| opened.open(path), limits);
+    let problems = locate_and_sort(check(&catalog), |path| opened.open(path), limits);
     Ok(Reading { catalog, problems, n_files: opened.files().len() })
 }
 
 /// Sets the lines of the problems, and sorts them.
-fn locate<'t>(
+fn locate_and_sort<'t>(
     mut problems: Vec<Problem>,
     open: impl Fn(&str) -> Result<Input<'t>, String>,
     limits: &Limits,

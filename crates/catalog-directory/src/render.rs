@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use unlade_catalog::render::{Migration, render};
 use unlade_catalog::{Form, Meta, Place, Problem, Problems, Rank, Rule};
 
-use crate::{Error, Limits, Reading, Sorted, Store, read_each};
+use crate::{Error, Limits, Sorted, Store, visit_metas};
 
 /// Collects the metas of several catalogs, and writes them in the order of `opm render`.
 ///
@@ -60,9 +60,9 @@ impl Renderer {
     /// Returns an error if the directory cannot be listed, or if the temporary file fails.
     pub fn add(&mut self, root: &Path) -> Result<Vec<Problem>, Error> {
         let found = Mutex::default();
-        let reading =
-            read_each(root, &self.limits, |meta, place| self.add_meta(&meta, place, &found))?;
-        self.close(reading, found)
+        let problems =
+            visit_metas(root, &self.limits, |meta, place| self.add_meta(&meta, place, &found))?;
+        self.close(problems, found)
     }
 
     /// Adds one meta, of which `json` is the compact JSON. `name` is for messages. It is written as it
@@ -135,13 +135,17 @@ impl Renderer {
         })
     }
 
-    fn close(&mut self, reading: Reading, found: Mutex<Found>) -> Result<Vec<Problem>, Error> {
+    fn close(
+        &mut self,
+        problems: Vec<Problem>,
+        found: Mutex<Found>,
+    ) -> Result<Vec<Problem>, Error> {
         self.n_sources += 1;
         let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = found.error {
             return Err(Error::Temporary(error));
         }
-        found.problems.extend(reading.problems);
+        found.problems.extend(problems);
         Ok(found.problems.into_sorted())
     }
 }

@@ -68,6 +68,21 @@ fn a_link_leads_only_to_a_file_inside() {
         assert!(found.contains(&(Rule::Unreadable, name.to_owned())), "{name} {found:?}");
     }
     assert_eq!(found.iter().filter(|(rule, _)| *rule == Rule::Unreadable).count(), 4);
+    let linked = reading.problems.iter().find(|problem| problem.place.file.as_ref() == "linked");
+    let message = &linked.unwrap().message;
+    assert!(message.contains("linked is a directory, not a regular file"), "{message}");
+}
+
+#[test]
+fn a_file_that_does_not_belong_to_the_catalog_is_named() {
+    let root = write(&[("a/c.yaml", &package("a"))]);
+    assert_eq!(files(root.path(), &Limits::default()).unwrap().len(), 1);
+    symlink("a", root.path().join("linked")).unwrap();
+    let error = files(root.path(), &Limits::default()).unwrap_err();
+    assert_eq!(
+        unlade_text::chain(&error),
+        "failed to read linked: linked is a directory, not a regular file"
+    );
 }
 
 #[test]
@@ -109,6 +124,7 @@ fn one_and_many_threads_find_the_same() {
         names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
     let root = write(&files);
     let with = |threads| {
+        let threads = NonZeroUsize::new(threads).unwrap();
         let limits = Limits { threads, ..Limits::default() };
         read(root.path(), &limits).unwrap().problems
     };

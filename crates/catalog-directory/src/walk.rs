@@ -81,7 +81,7 @@ fn open(root: &Dir, path: String, limits: &Limits, n_entries: &mut usize) -> Res
 }
 
 fn read_ignore_file(root: &Dir, path: &str) -> Result<Vec<u8>, Error> {
-    let failed = |source| Error::Ignore { path: path.to_owned(), source };
+    let failed = |source| Error::File { path: path.to_owned(), source };
     let file = root.open_file(path).map_err(failed)?;
     let bytes = read_at_most(file, MAX_IGNORE_FILE as u64)
         .map_err(|source| failed(source::Error::System { path: path.to_owned(), source }))?;

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use unlade_bundle::{
     Content, Directory, File, Finding, Findings, Limits, Reason,
-    annotation::{
-        self, CONTENT_ENCODING, LEGACY_SOURCE_IMAGE, SOURCE_IMAGE, UPSTREAM, is_reserved,
-    },
+    annotation::{self, CONTENT_ENCODING, LEGACY_SOURCE_IMAGE, SOURCE_IMAGE, UPSTREAM},
     content::{self, ANNOTATIONS_FILE},
     key::{self, ConfigMapKey},
 };
@@ -103,16 +101,6 @@ pub enum Error {
         key: String,
         /// The file name in the mark.
         name: String,
-    },
-    /// [`mark::ANNOTATIONS`] contains a reserved annotation, which is never copied from a bundle.
-    #[error(
-        "the annotation {} names {:?}, which is reserved",
-        mark::ANNOTATIONS,
-        excerpt::shorten(.key)
-    )]
-    Reserved {
-        /// The key of the annotation.
-        key: String,
     },
     /// A key is not legal in Kubernetes.
     #[error("the key {:?} is not valid", excerpt::shorten(.key))]
@@ -280,7 +268,7 @@ impl Reader<'_> {
             Ok(File { directory, name: name.to_owned(), bytes })
         };
         let values = self.data().chain(self.binary_data());
-        Ok(Content::restore(
+        Ok(Content::from_parts(
             self.copied_annotations(marks)?,
             self.decode_files(values, file)?,
             self.limits,
@@ -320,7 +308,7 @@ impl Reader<'_> {
             .iter()
             .filter_map(|&key| Some((key.to_owned(), annotations.get(key)?.clone())))
             .collect();
-        Ok(Content::restore(annotations, files, self.limits)?)
+        Ok(Content::from_parts(annotations, files, self.limits)?)
     }
 
     /// Returns the annotations that were copied from the bundle.
@@ -330,9 +318,6 @@ impl Reader<'_> {
             .annotations
             .iter()
             .map(|key| {
-                if is_reserved(key) {
-                    return Err(Error::Reserved { key: key.clone() });
-                }
                 let value = annotations
                     .get(key)
                     .ok_or_else(|| Error::Unknown { mark: mark::ANNOTATIONS, key: key.clone() })?;

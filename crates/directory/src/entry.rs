@@ -40,7 +40,7 @@ impl Dir {
     pub fn open_file(&self, path: &str) -> Result<fs::File, Error> {
         match self.find(self, path)? {
             Entry::File(found) => Ok(self.open_found(path, &found, OFlags::empty())?.into()),
-            Entry::Directory => Err(Error::NestedDirectory { path: self.path_of(path) }),
+            Entry::Directory => Err(Error::Special { path: self.path_of(path), kind: "directory" }),
             Entry::Special(kind) => Err(Error::Special { path: self.path_of(path), kind }),
         }
     }

@@ -1,3 +1,4 @@
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use unlade_oci::{Origin as _, extract, limit::TRANSFERS};
@@ -168,7 +169,8 @@ fn an_image_that_is_read_twice_has_one_manifest_and_one_connection() {
 #[test]
 fn images_that_are_read_at_the_same_time_share_the_transfers() {
     let image = "registry.example/bundles/etcd:v1".parse().unwrap();
-    for (images_at_once, expected) in [(0, 6), (1, 6), (2, 3), (4, 1), (TRANSFERS, 1), (100, 1)] {
+    for (images_at_once, expected) in [(1, 6), (2, 3), (4, 1), (TRANSFERS, 1), (100, 1)] {
+        let images_at_once = NonZeroUsize::new(images_at_once).unwrap();
         let remote = Remote::new(&image, &Options { images_at_once, ..plain() }).unwrap();
         assert_eq!(remote.max_readers(), expected, "{images_at_once}");
     }

@@ -31,7 +31,7 @@ pub(super) fn parse(path: &Path, file: File, limits: &directory::Limits) -> Resu
             loading.failure = added.err();
         }
     };
-    let reading = directory::read_with(path, limits, visit)?;
+    let reading = directory::validate_and_visit(path, limits, visit)?;
     super::check(reading.problems)?;
     let loading = loading.into_inner().unwrap_or_else(PoisonError::into_inner);
     match loading.failure {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -117,7 +118,7 @@ fn load(args: &Args) -> Result<Option<Loaded>, Failure> {
     options.digest = args.metrics_addr.is_some();
     if args.cache_only {
         // With several threads, the order of the texts in the cache would be different each time.
-        options.limits.threads = 1;
+        options.limits.threads = NonZeroUsize::MIN;
     }
     let server = Server::load(&args.catalog, &options)?;
     report(server.cache());

@@ -24,7 +24,7 @@ pub(super) fn run(args: Build, screen: &Screen) -> Result<(), Error> {
     let source::Images { platform, registry } = images;
     let limits = Limits::default();
     let reading = directory::read(&opened.path, &limits)?;
-    super::accept(&reading, &path, screen)?;
+    super::accept(&reading.problems, &path, screen)?;
     if reading.catalog.packages.is_empty() {
         return Err(Error::Usage(format!("the catalog {} is empty", path.display())));
     }

@@ -136,7 +136,7 @@ fn keep_first_csv(
         !is_csv || n_csvs == 1
     });
     let annotations = reading.content.annotations().clone();
-    let content = Content::restore(annotations, files, limits)?;
+    let content = Content::from_parts(annotations, files, limits)?;
     Ok(Reading { content, findings: reading.findings })
 }
 

@@ -32,7 +32,7 @@ impl<'a> Changing<'a> {
         refuse_unchangeable(path)?;
         let limits = Limits::default();
         let snapshot = Mutex::new(Snapshot::default());
-        let reading = directory::read_with(path, &limits, |meta, place| {
+        let reading = directory::validate_and_visit(path, &limits, |meta, place| {
             visit(&meta, place);
             lock(&snapshot).add(&meta, place);
         })?;
@@ -73,7 +73,8 @@ impl<'a> Changing<'a> {
     /// Validates the changed catalog, writes it unless this is a dry run, and shows the differences.
     pub(super) fn finish(self, screen: &Screen) -> Result<(), Error> {
         let snapshot = Mutex::new(Snapshot::default());
-        let reading = self.changes.read_with(|meta, place| lock(&snapshot).add(&meta, place))?;
+        let reading =
+            self.changes.validate_and_visit(|meta, place| lock(&snapshot).add(&meta, place))?;
         accept_result(reading.problems, &self.reading.problems, screen)?;
         let differences = diff::compare(&self.old, &into_inner(snapshot));
         let files: Vec<_> = self.changes.paths().collect();

@@ -50,10 +50,10 @@ pub(super) fn write(changes: &[Change], output: DiffOutput, screen: &Screen) -> 
 /// Reads the snapshot of a catalog, which need not be valid.
 fn read(path: &Path, opened: &source::Catalog, screen: &Screen) -> Result<Snapshot, Error> {
     let snapshot = Mutex::new(Snapshot::default());
-    let reading = directory::read_each(&opened.path, &Limits::default(), |meta, place| {
+    let problems = directory::visit_metas(&opened.path, &Limits::default(), |meta, place| {
         lock(&snapshot).add(&meta, place);
     })?;
-    super::accept(&reading, path, screen)?;
+    super::accept(&problems, path, screen)?;
     let snapshot = into_inner(snapshot);
     let describe = |name| {
         format!("{} contains more than one {name}; only the first one is compared", path.display())

@@ -22,12 +22,12 @@ pub(super) fn run(args: Filter, screen: &Screen) -> Result<(), Error> {
     let path = &opened.path;
     let limits = Limits::default();
     let needs = Mutex::new(Needs::default());
-    let reading = directory::read_with(path, &limits, |meta, _| {
+    let reading = directory::validate_and_visit(path, &limits, |meta, _| {
         if !no_dependencies {
             lock(&needs).add(&meta);
         }
     })?;
-    super::accept(&reading, &name, screen)?;
+    super::accept(&reading.problems, &name, screen)?;
     if let Some(file) = config {
         let failed =
             |source| Error::ImageSet { path: file.display().to_string(), source: Box::new(source) };
@@ -73,7 +73,7 @@ impl Filtered {
             catalog: Mutex::default(),
             failed: Mutex::default(),
         };
-        let reading = directory::read_each(path, limits, |meta, place| {
+        let problems = directory::visit_metas(path, limits, |meta, place| {
             if let Err(error) = writer.add(&meta, place) {
                 lock(&writer.failed).get_or_insert(error);
             }
@@ -83,7 +83,7 @@ impl Filtered {
         catalog.sort_by_file();
         match into_inner(failed) {
             Some(error) => Err(error),
-            None => Ok(Self { store, catalog, problems: reading.problems }),
+            None => Ok(Self { store, catalog, problems }),
         }
     }
 }

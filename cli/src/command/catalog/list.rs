@@ -21,7 +21,7 @@ pub(super) fn run(args: List, screen: &Screen) -> Result<(), Error> {
     let List { what, catalog: path, package, output, no_headers, images: access } = args;
     let reading = super::read(&path, &access.resolve()?)?;
     // The warnings name what the list does not contain.
-    super::accept(&reading, &path, screen)?;
+    super::accept(&reading.problems, &path, screen)?;
     let catalog = select(reading.catalog, package.as_deref())?;
     let printer = Printer { output, no_headers, screen };
     match what {

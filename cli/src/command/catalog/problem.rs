@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use unlade_catalog::{Problem, Rule, Severity};
-use unlade_catalog_directory::Reading;
 use unlade_text as text;
 
 use crate::{
@@ -40,9 +39,9 @@ pub(super) fn note_problems(problems: &[Problem], screen: &Screen) {
 }
 
 /// Writes the problems of a catalog to standard error, and returns an error if it is invalid.
-pub(super) fn accept(reading: &Reading, name: &Path, screen: &Screen) -> Result<(), Error> {
-    note_problems(&reading.problems, screen);
-    judge(&reading.problems, &name.display().to_string(), false)
+pub(super) fn accept(problems: &[Problem], name: &Path, screen: &Screen) -> Result<(), Error> {
+    note_problems(problems, screen);
+    judge(problems, &name.display().to_string(), false)
 }
 
 /// Returns an error if one of the problems of a catalog is an error. If so, writes all of them to

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use unlade_catalog::{Form, Problem, render::Rendered};
@@ -39,7 +40,8 @@ pub(super) fn run(args: Render, screen: &Screen) -> Result<(), Error> {
     }
     for batch in opened.chunks(TRANSFERS) {
         let is_remote = |(_, it): &&(_, Opened)| matches!(it.source, Source::Remote(_));
-        options.images.registry.images_at_once = batch.iter().filter(is_remote).count();
+        let n_remote = NonZeroUsize::new(batch.iter().filter(is_remote).count());
+        options.images.registry.images_at_once = n_remote.unwrap_or(NonZeroUsize::MIN);
         let parts = unlade_parallel::each(batch, TRANSFERS, |(reference, opened), _| {
             read(reference, opened, &options, screen)
         });

@@ -45,6 +45,14 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// An annotation is [reserved](annotation::is_reserved).
+    #[error(
+        "the annotation {:?} is reserved for Kubernetes, OLM or unlade", excerpt::shorten(.key)
+    )]
+    ReservedAnnotation {
+        /// The key of the annotation.
+        key: String,
+    },
     /// The annotations are not valid.
     #[error(transparent)]
     Annotations(#[from] annotation::Error),
@@ -77,7 +85,7 @@ impl Error {
         match self {
             Self::TooManyFiles { .. } | Self::FileTooLarge { .. } | Self::TooLarge { .. } => true,
             Self::Annotations(error) => error.is_limit(),
-            Self::Files { .. } => false,
+            Self::Files { .. } | Self::ReservedAnnotation { .. } => false,
         }
     }
 

@@ -172,3 +172,16 @@ fn as_upstream_more_annotations_than_an_object_can_hold_are_read_and_can_be_drop
     assert_eq!(content.annotations()[annotation::PACKAGE], "p");
     assert_eq!(content.annotations().len(), 6);
 }
+
+#[test]
+fn reserved_annotations_are_no_parts_of_a_content() {
+    let from_key = |key: &str| {
+        let annotations = BTreeMap::from([(key.to_owned(), String::new())]);
+        Content::from_parts(annotations, Vec::new(), &Limits::default())
+    };
+    assert!(from_key(annotation::PACKAGE).is_ok());
+    assert_eq!(
+        from_key(annotation::CONTENT_ENCODING).unwrap_err().to_string(),
+        "the annotation \"olm.contentEncoding\" is reserved for Kubernetes, OLM or unlade"
+    );
+}

@@ -16,7 +16,7 @@ fn content() -> Content {
         file(Directory::Metadata, "dependencies.yaml", b"dependencies: []\n"),
     ];
     let annotations = BTreeMap::from([("a".to_owned(), "1".to_owned())]);
-    Content::restore(annotations, files, &Limits::default()).unwrap()
+    Content::from_parts(annotations, files, &Limits::default()).unwrap()
 }
 
 fn encoded(encoding: Encoding) -> ConfigMap {

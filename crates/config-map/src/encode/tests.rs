@@ -14,7 +14,7 @@ fn manifest(bytes: impl Into<Vec<u8>>) -> Content {
 }
 
 fn content(files: Vec<File>) -> Content {
-    Content::restore(BTreeMap::new(), files, &Limits::default()).unwrap()
+    Content::from_parts(BTreeMap::new(), files, &Limits::default()).unwrap()
 }
 
 fn encoded(content: &Content, encoding: Encoding) -> Result<ConfigMap, Error> {
@@ -171,7 +171,7 @@ fn contents() -> impl Strategy<Value = Content> {
     let annotations = prop::collection::btree_map("[a-z]{1,5}", any::<String>(), 0..5);
     (annotations, prop::collection::vec(file, 0..8))
         .prop_filter_map("files of one key", |(annotations, files)| {
-            Content::restore(annotations, files, &Limits::default()).ok()
+            Content::from_parts(annotations, files, &Limits::default()).ok()
         })
 }
 
@@ -194,7 +194,7 @@ proptest! {
         let mut files = content.files().to_vec();
         files.reverse();
         let other =
-            Content::restore(content.annotations().clone(), files, &Limits::default()).unwrap();
+            Content::from_parts(content.annotations().clone(), files, &Limits::default()).unwrap();
         prop_assert_eq!(other.digest(), content.digest());
         prop_assert_eq!(other, content);
     }

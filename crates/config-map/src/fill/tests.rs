@@ -17,7 +17,7 @@ use crate::{
 fn encoded(annotations: &[(&str, &str)], encoding: Encoding) -> ConfigMap {
     let annotations =
         annotations.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let content = Content::restore(annotations, Vec::new(), &Limits::default()).unwrap();
+    let content = Content::from_parts(annotations, Vec::new(), &Limits::default()).unwrap();
     encode(&content, &Options { encoding, ..Options::default() }).unwrap().remove(0)
 }
 
@@ -133,7 +133,7 @@ fn annotations_of_others_count_to_the_limit() {
 #[test]
 fn findings_are_omitted_if_annotations_of_others_need_the_space() {
     let findings = (0..100).map(|at| Finding::new(Reason::NoCsv, "", format!("{at} is noticed")));
-    let content = Content::restore(BTreeMap::new(), Vec::new(), &Limits::default()).unwrap();
+    let content = Content::from_parts(BTreeMap::new(), Vec::new(), &Limits::default()).unwrap();
     let options = Options { findings: findings.collect(), ..Options::default() };
     let encoded = encode(&content, &options).unwrap().remove(0);
     let size = encoded.metadata.annotations[mark::FINDINGS].len();
@@ -178,7 +178,7 @@ proptest! {
         theirs in annotations(),
         ours in prop::collection::btree_map("[a-d]", "[12]?", 0..4),
     ) {
-        let content = Content::restore(ours, Vec::new(), &Limits::default()).unwrap();
+        let content = Content::from_parts(ours, Vec::new(), &Limits::default()).unwrap();
         let encoded = encode(&content, &Options::default()).unwrap().remove(0);
         let mut existing = existing(&[]);
         existing.metadata.annotations = theirs.clone();

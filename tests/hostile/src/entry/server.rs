@@ -1,6 +1,7 @@
 //! The server of catalogs: what it reads from a catalog, and what clients send.
 
 use std::fs;
+use std::num::NonZeroUsize;
 
 use unlade_server::{Options, Server, fuzz};
 
@@ -89,7 +90,7 @@ fn load(catalog: &[u8], visit: impl FnOnce(&Server)) -> Result<(), unlade_server
         assert!(written.is_ok(), "{written:?}");
         let mut options = Options::default();
         directory.clone_into(&mut options.temporary);
-        options.limits.threads = 1;
+        options.limits.threads = NonZeroUsize::MIN;
         result = Server::load(&path, &options).map(|server| visit(&server));
     });
     result
