@@ -139,11 +139,11 @@ pub(crate) struct Unpack {
     ///
     /// The default is the name of the ClusterServiceVersion, else of the package, else of the
     /// source, changed into a valid name where necessary.
-    #[arg(long, value_name = "NAME", value_parser = crate::name::parse)]
+    #[arg(long, value_name = "NAME", value_parser = crate::object_name::parse)]
     pub(crate) name: Option<String>,
 
     /// Namespace of the ConfigMap
-    #[arg(short, long, value_name = "NAMESPACE", value_parser = crate::name::parse_namespace)]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = crate::object_name::parse_namespace)]
     pub(crate) namespace: Option<String>,
 
     /// Platform of the image to read from an index, as `os/architecture[/variant]`

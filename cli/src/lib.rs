@@ -13,7 +13,7 @@
 //! | [`catalog`] | checks a file-based catalog: its packages, channels, bundles and their graphs |
 //! | [`catalog_directory`] | reads the directory of a catalog |
 //! | [`loader`] | loads a bundle as OLM sees it, and its package manifest |
-//! | [`names`] | checks names of Kubernetes objects and image references |
+//! | [`name`] | checks names of Kubernetes objects and image references |
 //! | [`yaml`] | reads YAML and JSON as Kubernetes does |
 //! | `launcher` | launches the Job that unpacks a bundle on a cluster |
 //! | `diagnose` | classifies why a launch failed |
@@ -70,7 +70,7 @@ pub use unlade_catalog_directory as catalog_directory;
 pub use unlade_config_map as config_map;
 pub use unlade_directory as directory;
 pub use unlade_loader as loader;
-pub use unlade_name as names;
+pub use unlade_name as name;
 pub use unlade_oci as oci;
 pub use unlade_yaml as yaml;
 
@@ -96,7 +96,7 @@ mod input;
 #[cfg(feature = "command")]
 mod log;
 #[cfg(feature = "command")]
-mod name;
+mod object_name;
 #[cfg(feature = "command")]
 mod output;
 #[cfg(feature = "command")]

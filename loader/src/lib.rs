@@ -41,7 +41,7 @@
 pub mod bundle;
 mod compose;
 mod fill;
-mod further;
+mod further_document;
 pub mod load;
 mod metadata;
 pub mod object;

@@ -17,7 +17,7 @@ use unlade_yaml::{
     json::{Kind, Tree, Value, is_folded},
 };
 
-use crate::further;
+use crate::further_document;
 
 /// A file that parses as a document, and so may contain metadata.
 #[derive(Debug, Clone, Copy)]
@@ -99,12 +99,13 @@ impl<'a> Metadata<'a> {
         {
             self.annotations = annotations;
             self.used.insert(key);
-            let message = "the package and the channels are read from this file, because annotations.yaml does \
-                 not exist or does not name them: name them in metadata/annotations.yaml";
+            let message = "the package and the channels are read from this file, because \
+                           annotations.yaml does not exist or does not name them: name them in \
+                           metadata/annotations.yaml";
             self.findings.push(Finding::new(Reason::AnnotationsFile, key, message));
         }
         if let Some(unread) = unread.filter(|_| self.used.contains(key)) {
-            let message = further::describe_lost(unread);
+            let message = further_document::describe_lost(unread);
             self.findings.push(Finding::new(Reason::FurtherDocuments, key, message));
         }
         Ok(())

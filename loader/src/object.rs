@@ -13,7 +13,7 @@ use unlade_yaml::{
 };
 
 use crate::{
-    Error, PackageManifest, further,
+    Error, PackageManifest, further_document,
     metadata::{Candidate, Metadata},
     package_manifest,
 };
@@ -143,13 +143,13 @@ pub(crate) fn read<'a>(
     findings: &mut Findings,
 ) -> Result<Objects<'a>, Error> {
     let mut objects = Objects::default();
-    let lost = further::Reader::new();
+    let lost = further_document::Reader::new();
     for (key, file) in content.entries() {
         let key = key.as_str();
         let exhausted = |source| Error::Exhausted { key: key.to_owned(), source };
         let read = match file.directory {
-            Directory::Manifests => reader.outline(&file.bytes, &OUTLINE),
-            Directory::Metadata => reader.file(&file.bytes),
+            Directory::Manifests => reader.read_outlined_file(&file.bytes, &OUTLINE),
+            Directory::Metadata => reader.read_file(&file.bytes),
         };
         let read = match read {
             Err(error @ yaml::Error::Exhausted { .. }) => return Err(exhausted(error)),
@@ -188,7 +188,8 @@ pub(crate) fn read<'a>(
         }
     }
     if objects.csv.is_none() {
-        let message = "the bundle has no ClusterServiceVersion, so OLM cannot install it: add one to manifests/";
+        let message = "the bundle has no ClusterServiceVersion, so OLM cannot install it: add one \
+                       to manifests/";
         findings.push(Finding::new(Reason::NoCsv, "", message));
     }
     Ok(objects)
@@ -246,8 +247,10 @@ impl Objects<'_> {
         if name.is_empty() {
             if text("generateName").is_none_or(str::is_empty) {
                 let kind = excerpt::shorten(kind);
-                let message =
-                    format!("the object of kind {kind} has no name, so no cluster accepts it: set metadata.name");
+                let message = format!(
+                    "the object of kind {kind} has no name, so no cluster accepts it: set \
+                     metadata.name"
+                );
                 findings.push(Finding::new(Reason::NamelessObject, key, message));
             }
             return;

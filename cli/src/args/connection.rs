@@ -12,7 +12,7 @@ use crate::log::LogFormat;
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct Connection {
     /// Namespace; the default is the namespace of the context
-    #[arg(short, long, value_name = "NAMESPACE", value_parser = crate::name::parse_namespace)]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = crate::object_name::parse_namespace)]
     pub(crate) namespace: Option<String>,
 
     /// Context of the kubeconfig; the default is its current context

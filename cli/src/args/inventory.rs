@@ -8,7 +8,7 @@ use super::{Connection, DryRun};
 #[derive(Debug, Group)]
 pub(crate) struct Get {
     /// Names of ConfigMaps; the default is all ConfigMaps of launches in the namespace
-    #[arg(value_name = "NAME", value_parser = crate::name::parse_config_map)]
+    #[arg(value_name = "NAME", value_parser = crate::object_name::parse_config_map)]
     pub(crate) names: Vec<String>,
 
     /// Include all namespaces
@@ -37,7 +37,7 @@ pub(crate) struct Get {
 #[derive(Debug, Group)]
 pub(crate) struct Describe {
     /// Names of ConfigMaps
-    #[arg(value_name = "NAME", required = true, value_parser = crate::name::parse_config_map)]
+    #[arg(value_name = "NAME", required = true, value_parser = crate::object_name::parse_config_map)]
     pub(crate) names: Vec<String>,
 
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(crate) struct Describe {
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true))]
 pub(crate) struct Delete {
     /// Names of ConfigMaps
-    #[arg(value_name = "NAME", value_parser = crate::name::parse_config_map)]
+    #[arg(value_name = "NAME", value_parser = crate::object_name::parse_config_map)]
     #[arg(group = "which")]
     pub(crate) names: Vec<String>,
 

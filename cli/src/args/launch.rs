@@ -122,7 +122,7 @@ pub(crate) struct ConfigMapArgs {
     ///
     /// The default is derived from the image, so that all launches of the same image in the same
     /// namespace share one ConfigMap.
-    #[arg(long, value_name = "NAME", value_parser = crate::name::parse_launch)]
+    #[arg(long, value_name = "NAME", value_parser = crate::object_name::parse_launch)]
     pub(crate) name: Option<String>,
 
     /// Generate a new random name each time
@@ -170,7 +170,7 @@ pub(crate) enum DryRun {
 
 /// Returns the parser for the reference of an image that the nodes pull.
 pub(super) fn image() -> impl TypedValueParser<Value = String> {
-    NonEmptyStringValueParser::new().try_map(|text| crate::name::parse_image(&text))
+    NonEmptyStringValueParser::new().try_map(|text| crate::object_name::parse_image(&text))
 }
 
 /// Parses the maximum number of images in one Job.

@@ -159,12 +159,12 @@ pub(crate) fn stored_auth(
     ))
 }
 
-fn secret(text: &str) -> Result<PullSecret, crate::name::Error> {
+fn secret(text: &str) -> Result<PullSecret, crate::object_name::Error> {
     let (namespace, name) = match text.split_once('/') {
-        Some((namespace, name)) => (Some(crate::name::parse_namespace(namespace)?), name),
+        Some((namespace, name)) => (Some(crate::object_name::parse_namespace(namespace)?), name),
         None => (None, text),
     };
-    Ok(PullSecret { namespace, name: crate::name::parse(name)? })
+    Ok(PullSecret { namespace, name: crate::object_name::parse(name)? })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use unlade_registry::ImageReader;
 use crate::{
     args::{Format, Unpack},
     error::Error,
-    name,
+    object_name,
     output::{self, Documents, Form},
     progress::Transfers,
     screen::Screen,
@@ -153,6 +153,6 @@ fn default_name(loaded: &Loaded, source: &Source) -> String {
     ]
     .into_iter()
     .flatten()
-    .find_map(name::from_text)
+    .find_map(object_name::from_text)
     .unwrap_or_else(|| "bundle".to_owned())
 }

@@ -204,9 +204,9 @@ fn read_in_every_way(reader: &Reader, text: &[u8]) -> [(Result<String, String>, 
     [
         whole(Scalars::Resolved),
         whole(Scalars::Source),
-        of_file(reader.file(text), |root| root.to_json()),
+        of_file(reader.read_file(text), |root| root.to_json()),
         // The library keeps more than the outline.
-        of_file(reader.outline(text, &OUTLINE), |root| {
+        of_file(reader.read_outlined_file(text, &OUTLINE), |root| {
             let name = root.get("metadata").and_then(|metadata| metadata.get("name"));
             format!(
                 "{:?}",

@@ -1,6 +1,7 @@
 //! [`Outline`]: the parts of an object that a caller needs.
 
-/// The parts of an object that [`Reader::outline`](super::Reader::outline) keeps.
+/// The parts of an object that [`Reader::read_outlined_file`](super::Reader::read_outlined_file)
+/// keeps.
 ///
 /// The fields `apiVersion` and `kind` are always kept. More than these parts may be kept.
 #[derive(Debug, Clone, Copy)]

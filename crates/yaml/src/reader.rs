@@ -78,7 +78,7 @@ impl Reader {
     ///
     /// Returns the errors of [`read`](super::read), and an error if the budget is exhausted.
     pub fn read(&self, text: &[u8], scalars: Scalars) -> Result<Document, Error> {
-        stream::whole(text, scalars, self)
+        stream::read_whole(text, scalars, self)
     }
 
     /// Does the same as [`decode_unstructured`](super::decode_unstructured), within the budget.
@@ -88,7 +88,7 @@ impl Reader {
     /// Returns the errors of [`decode_unstructured`](super::decode_unstructured), and an error if
     /// the budget is exhausted.
     pub fn decode_unstructured(&self, text: &[u8]) -> Result<Unstructured, Error> {
-        let mut file = self.file(text)?;
+        let mut file = self.read_file(text)?;
         let unread = file.unread.take();
         Ok(Unstructured { object: file.into_object()?, unread })
     }
@@ -100,13 +100,13 @@ impl Reader {
     ///
     /// Returns the errors of [`decode_document`](super::decode_document), and an error if the
     /// budget is exhausted.
-    pub fn file(&self, text: &[u8]) -> Result<File, Error> {
-        stream::file(text, self)
+    pub fn read_file(&self, text: &[u8]) -> Result<File, Error> {
+        stream::read_file(text, self)
     }
 
-    /// Does the same as [`file`](Self::file), but may keep only the parts of an object that are in
-    /// `outline`. Everything is checked, counted and limited in the same way. A document that is
-    /// not an object is always kept whole.
+    /// Does the same as [`read_file`](Self::read_file), but may keep only the parts of an object
+    /// that are in `outline`. Everything is checked, counted and limited in the same way. A
+    /// document that is not an object is always kept whole.
     ///
     /// ```
     /// use unlade_yaml::{Limits, Outline, Part, Reader};
@@ -114,7 +114,7 @@ impl Reader {
     /// const OUTLINE: Outline = Outline::new(&[], &[Part::with("metadata", &[Part::whole("name")])]);
     ///
     /// let text = b"kind: A\nmetadata:\n  name: b\nspec:\n  c: d\n";
-    /// let file = Reader::new(&Limits::default()).outline(text, &OUTLINE)?;
+    /// let file = Reader::new(&Limits::default()).read_outlined_file(text, &OUTLINE)?;
     /// let object = file.into_object()?.unwrap();
     /// assert_eq!(object.root().get("metadata").unwrap().to_json(), r#"{"name":"b"}"#);
     /// # Ok::<(), unlade_yaml::Error>(())
@@ -122,9 +122,9 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`file`](Self::file).
-    pub fn outline(&self, text: &[u8], outline: &Outline) -> Result<File, Error> {
-        stream::outline(text, outline, self)
+    /// Returns the errors of [`read_file`](Self::read_file).
+    pub fn read_outlined_file(&self, text: &[u8], outline: &Outline) -> Result<File, Error> {
+        stream::read_outlined_file(text, outline, self)
     }
 
     /// Does the same as [`decode_document`](super::decode_document), within the budget.
@@ -134,7 +134,7 @@ impl Reader {
     /// Returns the errors of [`decode_document`](super::decode_document), and an error if the
     /// budget is exhausted.
     pub fn decode_document(&self, text: &[u8], scalars: Scalars) -> Result<Unstructured, Error> {
-        stream::first(text, scalars, self)
+        stream::read_first(text, scalars, self)
     }
 
     pub(super) fn limits(&self) -> &Limits {

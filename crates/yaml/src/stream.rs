@@ -15,7 +15,7 @@ const SNIFFED: usize = 30;
 const JSON_DEPTH: u64 = 10_000;
 
 /// Reads the first document of a file, and the reason why it is not an object.
-pub(super) fn file(bytes: &[u8], reader: &Reader) -> Result<File, Error> {
+pub(super) fn read_file(bytes: &[u8], reader: &Reader) -> Result<File, Error> {
     reader.begin(bytes)?;
     let scalars = Scalars::Resolved;
     if !looks_like_json(bytes) {
@@ -53,8 +53,12 @@ pub(super) fn file(bytes: &[u8], reader: &Reader) -> Result<File, Error> {
     }
 }
 
-/// Reads a file as [`file()`] does, but may keep only the parts of an object in `outline`.
-pub(super) fn outline(bytes: &[u8], outline: &Outline, reader: &Reader) -> Result<File, Error> {
+/// Reads a file as [`read_file`] does, but may keep only the parts of an object in `outline`.
+pub(super) fn read_outlined_file(
+    bytes: &[u8],
+    outline: &Outline,
+    reader: &Reader,
+) -> Result<File, Error> {
     #[cfg(feature = "block")]
     {
         let work = reader.work();
@@ -65,7 +69,7 @@ pub(super) fn outline(bytes: &[u8], outline: &Outline, reader: &Reader) -> Resul
     }
     #[cfg(not(feature = "block"))]
     let _ = outline;
-    file(bytes, reader)
+    read_file(bytes, reader)
 }
 
 /// Reads the outline of an object in block style. Returns `None` for everything else: for other
@@ -92,7 +96,7 @@ fn block_outline(bytes: &[u8], outline: &Outline, reader: &Reader) -> Option<Fil
 }
 
 /// Reads the first document of any kind, as the decoder does for a Go struct.
-pub(super) fn first(
+pub(super) fn read_first(
     bytes: &[u8],
     scalars: Scalars,
     reader: &Reader,
@@ -113,7 +117,11 @@ pub(super) fn first(
 }
 
 /// Reads the first document of a text that is always YAML, and never JSON.
-pub(super) fn whole(bytes: &[u8], scalars: Scalars, reader: &Reader) -> Result<Document, Error> {
+pub(super) fn read_whole(
+    bytes: &[u8],
+    scalars: Scalars,
+    reader: &Reader,
+) -> Result<Document, Error> {
     reader.begin(bytes)?;
     let (Composed { mut builder, root, .. }, tail) = compose(bytes, scalars, reader)?;
     let root = root.unwrap_or_else(|| builder.null());

@@ -12,7 +12,7 @@ use crate::args::{Amounts, Pair, Tolerated, pair};
 #[command(next_help_heading = "Pod")]
 pub(crate) struct PodArgs {
     /// Secret with credentials for the registry; can be given several times
-    #[arg(long, value_name = "SECRET", value_parser = crate::name::parse)]
+    #[arg(long, value_name = "SECRET", value_parser = crate::object_name::parse)]
     pub(crate) pull_secret: Vec<String>,
 
     /// Give the nodes the credentials that podman or docker has stored on this machine for the
@@ -26,7 +26,7 @@ pub(crate) struct PodArgs {
     pub(crate) pull_secret_from_login: bool,
 
     /// Service account that may get and update the ConfigMap; by default one is created
-    #[arg(long, value_name = "NAME", alias = "serviceaccount", value_parser = crate::name::parse)]
+    #[arg(long, value_name = "NAME", alias = "serviceaccount", value_parser = crate::object_name::parse)]
     service_account: Option<String>,
 
     /// Labels that the node must have in addition to kubernetes.io/os=linux
@@ -54,7 +54,7 @@ pub(crate) struct PodArgs {
     toleration: Vec<Tolerated>,
 
     /// PriorityClass of the pod
-    #[arg(long, value_name = "NAME", value_parser = crate::name::parse, hide_short_help = true)]
+    #[arg(long, value_name = "NAME", value_parser = crate::object_name::parse, hide_short_help = true)]
     priority_class: Option<String>,
 
     /// Resource requests of each container, such as cpu=10m,memory=32Mi

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use unlade_name::ImageReference;
 
-use crate::{error::Error, input::Origin, name};
+use crate::{error::Error, input::Origin, object_name};
 
 /// The maximum size of a list, in bytes: enough for tens of thousands of images.
 const MAX_SIZE: usize = 4 << 20;
@@ -23,7 +23,7 @@ pub(super) fn images(arguments: Vec<String>, list: Option<&Path>) -> Result<Vec<
         for (number, image) in parse(&text) {
             let refused =
                 |error: &dyn Display| Error::Usage(format!("{}:{number}: {error}", origin.name()));
-            let image = name::parse_image(image).map_err(|error| refused(&error))?;
+            let image = object_name::parse_image(image).map_err(|error| refused(&error))?;
             // An invalid line shows that the file is not a list, or that the list has a mistake.
             // Both are reported before a part of the list is launched.
             ImageReference::parse(&image).map_err(|error| refused(&error))?;

@@ -148,7 +148,7 @@ fn the_input_is_bounded_before_it_is_parsed() {
 /// Returns the work for a text, whether it is valid or not.
 fn work(text: &str) -> u64 {
     let reader = Reader::new(&Limits::default());
-    let _ = reader.file(text.as_bytes());
+    let _ = reader.read_file(text.as_bytes());
     reader.work()
 }
 
@@ -196,9 +196,9 @@ fn work_grows_with_the_size_only() {
 fn the_work_of_all_texts_together_is_bounded() {
     let reader = Reader::new(&Limits { work: 60_000, ..Limits::default() });
     let text = "kind: A\na: [1, 2]\n".to_owned() + &"# comment\n".repeat(1_000);
-    let first_refused = (0..10).find(|_| reader.file(text.as_bytes()).is_err());
+    let first_refused = (0..10).find(|_| reader.read_file(text.as_bytes()).is_err());
     assert_eq!(first_refused, Some(5));
-    let error = reader.file(b"kind: A").unwrap_err();
+    let error = reader.read_file(b"kind: A").unwrap_err();
     assert!(matches!(error, Error::Exhausted { limit: 60_000, .. }), "{error}");
 }
 

@@ -44,8 +44,8 @@ fn kept(root: Value<'_>, parts: &[Part], is_root: bool) -> String {
 /// same result, unread content and work. Returns whether the outline omits anything.
 fn is_partial(text: &str, limits: &Limits) -> bool {
     let [whole, outline] = [Reader::new(limits), Reader::new(limits)];
-    let expected = whole.file(text.as_bytes());
-    let found = outline.outline(text.as_bytes(), &OUTLINE);
+    let expected = whole.read_file(text.as_bytes());
+    let found = outline.read_outlined_file(text.as_bytes(), &OUTLINE);
     assert_eq!(whole.work(), outline.work(), "{text:?}");
     let (expected, found) = match (expected, found) {
         (Ok(expected), Ok(found)) => (expected, found),
