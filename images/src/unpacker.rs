@@ -7,7 +7,7 @@ use unlade_oci::build::{Compression, Entry, Image, Layer};
 
 /// The path of the program in the image.
 const PROGRAM: &str = "unlade-unpacker";
-/// The names of the links to the program in `/bin`, for OLM's unpack Job.
+/// The names of the links to the program in `/bin`, for OLM's unpack Job and its catalog pods.
 const APPLETS: [&str; 4] = ["cp", "cpb", "opm", "copy-content"];
 /// The directory in which users look for licences in an image.
 const LICENCE: &str = "licenses/LICENSE";

@@ -1,6 +1,7 @@
-//! The programs that this binary provides under other names: the parts of OLM's unpack Job. OLM
-//! fixes the shape of that Job, but its images can be set (`--util-image`, `--opmImage`). The exit
-//! codes are those of upstream, 0 and 1.
+//! The programs that this binary provides under other names: those of OLM's unpack Job and of its
+//! catalog pods. OLM fixes the shape of both, but their images can be set (`--util-image`,
+//! `--opmImage`). The exit codes are those of upstream, 0 and 1, or another code after a panic or a
+//! signal.
 
 mod copy_content;
 mod cp;
@@ -57,10 +58,10 @@ impl Applet {
     }
 }
 
-/// Passes each finding to `warn`. Findings that are too many to list are only counted.
-fn report_findings(findings: &[Finding], warn: impl Fn(&str)) {
+/// Logs each finding as a warning. Findings that are too many to list are only counted.
+fn report_findings(findings: &[Finding]) {
     for finding in finding::listed(findings) {
-        warn(&finding);
+        log::line("warning", finding);
     }
 }
 

@@ -23,7 +23,8 @@ const STACK: usize = 4 << 20;
 const SIGNAL_STACK: usize = 256 << 10;
 
 /// Runs the program with `args`, the first of which is the name of the program. Under the names
-/// `cp`, `cpb`, `opm` and `copy-content`, it is a part of OLM's unpack Job instead.
+/// `cp`, `cpb`, `opm` and `copy-content`, it is one of the programs of OLM's unpack Job and of its
+/// catalog pods instead.
 ///
 /// A signal ends the process. Bundles that are not finished then have the verdict
 /// [`Verdict::Interrupted`].

@@ -187,8 +187,6 @@ fn unpack_bundle(
             Verdict::Printed
         }
         Target::Server { connection, .. } => {
-            // `encode` returns one ConfigMap. If it returned several, the last one would complete
-            // them.
             let mut verdict = Verdict::Unchanged;
             for config_map in &encoded {
                 let mut pace = Pace::new(&options.policy, clock);

@@ -116,8 +116,8 @@ pub enum Error {
     Annotations(#[from] annotation::Error),
 }
 
-/// Encodes `content` as ConfigMaps. Currently, the result is always one ConfigMap. The same content
-/// and options always give the same bytes.
+/// Encodes `content` as ConfigMaps. Currently, the result is always one ConfigMap
+/// (docs/decisions/0003). The same content and options always give the same bytes.
 ///
 /// A file of metadata/ is in the same field as in upstream's ConfigMaps if upstream's loader skips
 /// the file there. Otherwise, it is in the field that the loader does not read in this encoding

@@ -46,7 +46,7 @@ pub(super) fn run(args: Vec<OsString>) -> Result<(), Error> {
 /// Copies the bundle in `root`, and returns the number of files.
 fn copy(root: &Path, destination: &Path) -> Result<usize, Error> {
     let (files, findings) = source::read_as_copier(Dir::open_root(root)?, &Limits::default())?;
-    report_findings(&findings, |finding| log::line("warning", finding));
+    report_findings(&findings);
     for directory in [Directory::Manifests, Directory::Metadata] {
         let path = destination.join(directory.as_str());
         fs::create_dir_all(&path)

@@ -1,6 +1,7 @@
 //! Checks of the sources that the compiler does not make: their size, and forbidden words.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -30,10 +31,30 @@ const WORDS: [&str; 7] = [
 /// The file that contains these words.
 const HERE: &str = "xtask/src/check/source.rs";
 
-/// Warns about long files, and returns files that are too long or contain a forbidden word.
+/// The directories of crates with modules that have the same name, and these names. Those of `cli`
+/// are parallel (`args`, `command` and `summary`). Add no others.
+const REPEATED: [(&str, &str); 9] = [
+    (
+        "cli",
+        "build cache catalog change check connection copy describe document exit inventory launch \
+         list load many render template unpack",
+    ),
+    ("crates/bundle", "error property"),
+    ("crates/catalog", "bundle package write"),
+    ("crates/yaml", "scalar write"),
+    ("oci", "bundle document layer tree"),
+    ("registry", "file"),
+    ("tests/hostile", "bundle catalog cluster image name registry"),
+    ("tests/testbed", "fault"),
+    ("xtask", "cluster document package table"),
+];
+
+/// Warns about long files, and returns files that are too long or contain a forbidden word, and
+/// modules of one crate with the same name.
 pub(super) fn check() -> Result<Vec<String>, Error> {
-    let mut wrong = Vec::new();
-    for path in tracked(".")? {
+    let paths = tracked(".")?;
+    let mut wrong = find_repeated(&paths);
+    for path in paths {
         // Recorded data, such as bundles and answers, is not changed.
         if path.starts_with("tests/corpus") {
             continue;
@@ -54,6 +75,29 @@ pub(super) fn check() -> Result<Vec<String>, Error> {
     Ok(wrong)
 }
 
+/// Returns the modules that have the name of another one of their crate. The tests of a module may
+/// have its name.
+fn find_repeated(paths: &[PathBuf]) -> Vec<String> {
+    let mut modules: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for path in paths.iter().filter_map(|path| path.to_str()?.strip_suffix(".rs")) {
+        let Some((directory, module)) = path.split_once("/src/") else { continue };
+        let is_test = module.split('/').any(|part| part == "tests");
+        let name = module.rsplit('/').next().unwrap_or(module);
+        if !is_test && name != "main" {
+            modules.entry((directory, name)).or_default().push(module);
+        }
+    }
+    let is_known = |(directory, name): &(&str, &str)| {
+        let mut known = REPEATED.iter().filter(|(known, _)| known == directory);
+        known.any(|(_, names)| names.split(' ').any(|known| known == *name))
+    };
+    modules.retain(|module, places| places.len() > 1 && !is_known(module));
+    let describe = |((directory, _), places): (_, Vec<_>)| {
+        format!("{directory} has modules with the same name: {}", places.join(", "))
+    };
+    modules.into_iter().map(describe).collect()
+}
+
 /// Returns the files below a directory that git tracks, relative to the root.
 pub(super) fn tracked(directory: &str) -> Result<Vec<PathBuf>, Error> {
     let mut git = Command::new("git");
@@ -66,4 +110,24 @@ pub(super) fn tracked(directory: &str) -> Result<Vec<PathBuf>, Error> {
 /// Reads a text file, whose path is relative to the root.
 pub(super) fn read(path: &Path) -> Result<String, Error> {
     fs::read_to_string(workspace::root().join(path)).map_err(Error::file(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_of_a_crate_with_the_same_name_are_refused() {
+        let paths = [
+            "oci/src/a.rs",
+            "oci/src/b/a.rs",
+            "oci/src/b/tests/a.rs",
+            "oci/tests/a.rs",
+            "registry/src/a.rs",
+            "oci/src/tree.rs",
+            "oci/src/extract/tree.rs",
+        ];
+        let found = find_repeated(&paths.map(PathBuf::from));
+        assert_eq!(found, ["oci has modules with the same name: a, b/a"]);
+    }
 }

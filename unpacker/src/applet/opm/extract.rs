@@ -13,9 +13,9 @@ use unlade_config_map::{
 };
 use unlade_directory::Dir;
 
-use super::super::report_findings;
 use super::flag::Options;
 use crate::api::{self, Connection, Fill, Pace, Policy, SystemClock};
+use crate::applet::report_findings;
 use crate::log;
 use crate::serve::{self, Failure};
 
@@ -32,7 +32,7 @@ pub(super) fn extract(
         warn_of_binary_files(&files);
     }
     let reading = Content::assemble_as_upstream(files, &limits).map_err(source::Error::from)?;
-    report_findings(&reading.findings, |finding| log::line("warning", finding));
+    report_findings(&reading.findings);
     let mut content = reading.content;
     let written = encode::Options {
         name: options.config_map.clone(),
