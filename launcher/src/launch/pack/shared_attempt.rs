@@ -318,7 +318,9 @@ impl Following<'_> {
         if self.pace.needs_events() {
             let pods = attempt_pods(&self.watch.seen, self.attempt);
             let uids: Vec<_> = pods.into_iter().filter_map(Pod::uid).collect();
-            uids.iter().for_each(|uid| self.watch.add_events(uid));
+            for uid in &uids {
+                self.watch.add_events(uid);
+            }
         }
     }
 
