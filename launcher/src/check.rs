@@ -8,7 +8,7 @@ mod admission;
 mod cluster;
 mod node;
 mod olm;
-mod pull_secret;
+mod pull_credentials;
 mod quota;
 mod review;
 mod right;
@@ -206,9 +206,9 @@ async fn run_dependent(
         let secrets = if is_added { &*account.pull_secrets } else { given };
         let image = has_image.then(|| plan.image());
         let secrets = if lends_credentials && secrets.is_empty() {
-            vec![pull_secret::lent()]
+            vec![pull_credentials::lent()]
         } else {
-            pull_secret::checks(cluster, secrets, image, plan.tool_image()).await
+            pull_credentials::checks(cluster, secrets, image, plan.tool_image()).await
         };
         account.checks.into_iter().chain(secrets)
     };

@@ -56,7 +56,7 @@ impl Launched {
     ///
     /// Returns the errors of [`unlade_loader::load_config_maps`].
     pub fn load(&self, options: &loader::Options) -> Result<Loaded, loader::Error> {
-        crate::config_map::load(&self.config_map, options)
+        crate::load::load_bundle(&self.config_map, options)
     }
 }
 

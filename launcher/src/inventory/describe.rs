@@ -11,7 +11,7 @@ use unlade_loader as loader;
 
 use super::{item::Item, list, object, remove};
 use crate::call::send_for_value;
-use crate::config_map::load;
+use crate::load::load_bundle;
 use crate::seal::Seal;
 use crate::{DigestSource, Failure, object::label};
 
@@ -73,7 +73,7 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
     let events =
         list_events(client, &namespace, &subject, uids.into_iter().flatten().collect()).await;
     let events = unwrap_or_record(events, &mut unreadable);
-    let report = load(&config_map, &loader::Options::default()).map(|loaded| loaded.report);
+    let report = load_bundle(&config_map, &loader::Options::default()).map(|loaded| loaded.report);
     Description {
         item: Item::new(&config_map, &jobs),
         config_map,
