@@ -99,12 +99,12 @@ impl Launcher {
     /// still running, it launches the bundles of the pack again, each with its own Job.
     ///
     /// A launch of this launcher, or of a clone, may have been dropped before the API server
-    /// answered its request to create a Job. This function waits at most 10 seconds for that Job.
+    /// responded to its request to create a Job. This function waits at most 10 seconds for that Job.
     ///
     /// # Errors
     ///
     /// Returns an error if the API server rejects a request or cannot be reached, or if a Job whose
-    /// creation was not answered has not appeared within 10 seconds. It may still appear.
+    /// creation got no response has not appeared within 10 seconds. It may still appear.
     pub async fn cancel(&self, namespace: &str, config_map: &str) -> Result<Vec<String>, Failure> {
         launch::cancel(self, namespace, config_map).await
     }

@@ -98,7 +98,7 @@ fn with_suffix(image: &ImageReference, suffix: &str) -> String {
     parts.join("-")
 }
 
-/// Converts `text` to lowercase, replaces each run of other characters than letters and digits with
+/// Converts `text` to lowercase, replaces each run of characters other than letters and digits with
 /// a dash, and truncates the result to `length` characters.
 fn readable(text: &str, length: usize) -> String {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());

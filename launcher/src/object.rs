@@ -145,7 +145,7 @@ pub(crate) enum Error {
     /// The reference of the tool image is invalid.
     #[error("the tool image {0}")]
     ToolImage(unlade_name::image::Error),
-    /// The given name is invalid.
+    /// The name that the caller chose is invalid.
     #[error(transparent)]
     Name(#[from] name::Error),
     /// A label or an annotation is invalid.

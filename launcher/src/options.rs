@@ -111,8 +111,8 @@ pub struct PodOptions {
     pub resources: Option<ResourceRequirements>,
     /// When the tool image is pulled. The default follows the same rule as for the bundle image.
     pub tool_pull_policy: Option<PullPolicy>,
-    /// When the bundle image is pulled. The default is always for a tag, and only if the node does
-    /// not have the image for a digest.
+    /// When the bundle image is pulled. By default, an image that is named by a tag is always
+    /// pulled, and an image that is named by a digest is pulled only if the node does not have it.
     pub bundle_pull_policy: Option<PullPolicy>,
     /// Additional labels for all objects.
     pub labels: BTreeMap<String, String>,

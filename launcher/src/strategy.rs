@@ -68,7 +68,7 @@ impl ImageVolumes {
     /// # Errors
     ///
     /// Returns an error if the API server cannot be reached, is overloaded, or sends an unexpected
-    /// reply.
+    /// response.
     pub(crate) async fn choose(
         &self,
         client: &kube::Client,

@@ -52,8 +52,8 @@ pub struct Limits {
     /// consist mostly of zeros. Most images of bundles are smaller: they have a few kilobytes of
     /// text.
     ///
-    /// With the default [`ratio`](Self::ratio), an image of 10 MiB may decompress to 756 MiB, which
-    /// takes less than 5 seconds of one CPU.
+    /// With the default [`ratio`](Self::ratio), at most 500 MiB are read and decompressed for an
+    /// image of 10 MiB, which takes less than 5 seconds of one CPU.
     pub ratio_from: u64,
     /// The maximum size of the headers of one tar entry, in bytes: its long names and PAX records.
     /// Go's limit for each of these is 1 MiB (`archive/tar`, `maxSpecialFileSize`).

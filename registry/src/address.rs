@@ -36,8 +36,8 @@ pub(crate) enum Distance {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Forbidden {
-    /// The address is link-local, which includes the metadata services of clouds, or no address of
-    /// a host at all.
+    /// The address is link-local, which includes the metadata services of clouds, or is not the
+    /// address of a host.
     #[error("{host} has the address {address}, which a registry cannot have")]
     Unusable {
         /// The host.
@@ -45,7 +45,7 @@ pub enum Forbidden {
         /// Its address.
         address: IpAddr,
     },
-    /// The registry names a host that is nearer to this machine than itself.
+    /// The registry names a host that is nearer to this machine than the registry.
     #[error(
         "the registry names {host}, whose address {address} is nearer to this machine than the \
          registry"

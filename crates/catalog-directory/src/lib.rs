@@ -64,7 +64,8 @@ pub struct Limits {
     pub entries: usize,
     /// The maximum number of patterns in all `.indexignore` files.
     pub patterns: usize,
-    /// The maximum of the bytes in all patterns, multiplied by those in the paths of all files.
+    /// The maximum work for patterns: the number of bytes in all patterns, multiplied by the number
+    /// of bytes in the paths of all files.
     pub pattern_work: u64,
     /// The maximum number of threads.
     pub threads: NonZeroUsize,

@@ -208,7 +208,7 @@ impl Launch<'_> {
         let newest =
             under_way.max_by_key(|job| name::attempt_number(self.plan.name(), &job.name_any()));
         match newest.map(|job| (job, job.annotations().get(IMAGE))) {
-            // A ConfigMap with a given name may be used for several images.
+            // A ConfigMap whose name the caller chose may be used for several images.
             Some((job, Some(image))) if *image != self.request.image => {
                 let message = format!(
                     "the Job {} is still filling the ConfigMap {} from {image}",

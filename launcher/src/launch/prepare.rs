@@ -68,7 +68,7 @@ impl Launch<'_> {
     pub(super) async fn adapt(&self, found: ConfigMap) -> Result<Option<ConfigMap>, Failure> {
         let image = found.annotations().get(IMAGE);
         let is_of_image = image == Some(&self.request.image);
-        // A ConfigMap with a given name may be used for another image later.
+        // A ConfigMap whose name the caller chose may be used for another image later.
         let is_given = matches!(self.request.name, Name::Given(_));
         if let Some(other) = image.filter(|_| !is_of_image && !is_given) {
             let name = self.plan.name();

@@ -42,7 +42,7 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
         None => spec_hash::record(&mut metadata, &template),
     }
     if !plan.is_pack() {
-        // A ConfigMap with a given name may be used for another image later.
+        // A ConfigMap whose name the caller chose may be used for another image later.
         let annotations = metadata.annotations.get_or_insert_default();
         annotations.insert(record::IMAGE.to_owned(), plan.request.image.clone());
     }

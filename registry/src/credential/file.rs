@@ -92,7 +92,7 @@ impl Stored {
         self
     }
 
-    /// Returns the credentials for the registry of `image`, if a file or a helper has one.
+    /// Returns the credentials for the registry of `image`, if a file or a helper has them.
     pub(crate) fn find(
         &self,
         image: &ImageReference,

@@ -39,13 +39,13 @@ pub(in crate::launch) enum NextRequest {
 /// What a request of a recording returned.
 #[derive(Debug)]
 pub(in crate::launch) enum Returned {
-    /// The reply to the request for the ConfigMap.
+    /// The response to the request for the ConfigMap.
     ConfigMap(Result<Reply<ConfigMap>, Failure>),
     /// The ConfigMap, and its seal.
     Seal(Box<ConfigMap>, Option<Seal>),
     /// Whether the namespace is gone or is being deleted.
     Namespace { is_terminating: bool },
-    /// The reply to the change of the ConfigMap.
+    /// The response to the change of the ConfigMap.
     Patch(Result<Reply<ConfigMap>, Failure>),
 }
 

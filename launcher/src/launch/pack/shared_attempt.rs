@@ -33,8 +33,8 @@ const LONGEST: Duration = Duration::from_hours(1);
 /// The result of a shared attempt.
 #[derive(Default)]
 pub(super) struct Attempted<'m> {
-    /// The launches that share another attempt, because a node fails to pull the image of another
-    /// one.
+    /// The launches that share another attempt, because a node fails to pull the image of a launch
+    /// that is not among them.
     pub(super) again: Vec<Member<'m>>,
     /// The launches that continue alone.
     pub(super) left: Vec<Single<'m>>,

@@ -54,7 +54,7 @@ impl Following<'_> {
             let launch = open.member.launch;
             self.watch.show(launch.plan.name());
             let baseline = &open.member.opened.baseline;
-            // Only a launch of its own records another failure.
+            // Other failures are recorded only when the launch makes an attempt alone.
             let recording = Recording::of_withdrawal(&launch.plan, baseline, open.attempt, failure);
             let result = launch.record_failure(recording, &self.watch.seen).await;
             self.lock().remove(&place);
