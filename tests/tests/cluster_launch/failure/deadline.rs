@@ -37,11 +37,11 @@ fn cluster_the_deadline_of_each_phase_is_kept() {
                     options.deadlines.schedule = TIME;
                 }),
             Case::new(stage, "pull", &hanging, Reason::Deadline)
-                .saying("waiting for the images and containers")
+                .saying("waiting for the images to be pulled")
                 .known_by(after(|step| matches!(step, Step::Scheduled { .. })))
                 .with(|options| options.deadlines.pull = TIME),
             Case::new(stage, "run", &image, Reason::Deadline)
-                .saying("waiting for the unpacker's result")
+                .saying("waiting for the result of the unpacker")
                 .known_by(after(|step| matches!(step, Step::Running)))
                 .with(|options| {
                     options.tool_image = waiting;
