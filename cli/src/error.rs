@@ -152,9 +152,12 @@ pub(crate) enum Error {
     /// No ConfigMap can hold the bundle.
     #[error(transparent)]
     Encode(#[from] encode::Error),
-    /// The ConfigMaps were not read.
+    /// A file or standard input was not read.
     #[error(transparent)]
     Input(#[from] input::Error),
+    /// The input of `unlade load` was not read.
+    #[error(transparent)]
+    LoadInput(input::Error),
     /// A bundle was not loaded.
     #[error("failed to load {name}")]
     Load {

@@ -199,8 +199,18 @@ impl Rules {
         if document.registries.is_some() {
             return Err(Error::Version { path: path.to_owned() });
         }
+        // A registry can have several prefixes, whose rules must agree (`postProcessRegistries`).
+        let mut settings = BTreeMap::new();
         for table in document.registry {
             let rule = Rule::new(table, path)?;
+            let own = (rule.insecure, rule.blocked);
+            let registry = rule.registry().to_owned();
+            if *settings.entry(registry.clone()).or_insert(own) != own {
+                let problem = "it is defined more than once, with conflicting values of insecure \
+                               or blocked"
+                    .to_owned();
+                return Err(Error::Rule { path: path.to_owned(), registry, problem });
+            }
             self.rules.insert(rule.prefix.clone(), rule);
         }
         if let Some(search) = document.unqualified_search_registries {
@@ -242,7 +252,7 @@ impl Rules {
     fn find(&self, image: &ImageReference) -> Result<Option<(&Rule, usize)>, Error> {
         let name = full_name(image);
         let rules = self.rules.values().filter_map(|rule| Some((rule, rule.covers(&name)?)));
-        match rules.max_by_key(|(_, length)| *length) {
+        match rules.max_by_key(|(rule, _)| rule.prefix.len()) {
             Some((rule, _)) if rule.blocked => {
                 Err(Error::Blocked { prefix: rule.prefix.clone(), path: rule.file.clone() })
             }

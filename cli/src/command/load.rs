@@ -23,8 +23,9 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     let Load { file, filename, output, strict, max_input_size, limits } = args;
     let limits = unlade_bundle::Limits::from(limits);
     let reader = |size| yaml::Reader::new(&input_limits(&limits.yaml, size));
-    let (Input { config_maps, is_many, others }, reader) =
-        input::read(&Origin::new(file.or(filename))?, max_input_size.0, reader)?;
+    let (Input { config_maps, is_many, others }, reader) = Origin::new(file.or(filename))
+        .and_then(|origin| input::read(&origin, max_input_size.0, reader))
+        .map_err(Error::LoadInput)?;
     stderr::warn(
         others.iter().map(|object| format!("{object} is not a ConfigMap, so it is dropped")),
         screen,

@@ -19,6 +19,8 @@ impl super::Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
+            Self::Filter(error) if error.is_limit() => Exit::TooLarge,
+            Self::Emit(error) if error.is_limit() => Exit::TooLarge,
             Self::Output(_)
             | Self::Man { .. }
             | Self::Registry { .. }
@@ -53,7 +55,7 @@ impl super::Error {
             Self::Graph(error) => error.into(),
             Self::Draw(error) => error.into(),
             Self::Encode(error) => error.into(),
-            Self::Input(error) => error.into(),
+            Self::Input(error) | Self::LoadInput(error) => error.into(),
             Self::Load { source, .. } => source.into(),
             Self::Bundle { .. } | Self::NoBundle { .. } => Exit::BadBundle,
             Self::Launch { failure, .. } | Self::Cluster(failure) => Exit::Cluster(failure.reason),

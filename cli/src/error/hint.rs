@@ -59,7 +59,8 @@ impl Error {
                 Some("select a package with --package, or use -o dot and Graphviz".to_owned())
             }
             Self::Uncreated(_) => Some("use --create to create it".to_owned()),
-            Self::Input(error) => input_hint(error),
+            Self::LoadInput(error) => load_input_hint(error),
+            Self::Input(input::Error::Yaml { source, .. }) => yaml_hint(source).map(str::to_owned),
             Self::Launch { failure, .. } | Self::Cluster(failure) => {
                 remedy::advice(failure.hint.as_deref(), &failure.remedies)
             }
@@ -192,7 +193,7 @@ fn decode_hint(error: &decode::Error) -> Option<&'static str> {
     }
 }
 
-fn input_hint(error: &input::Error) -> Option<String> {
+fn load_input_hint(error: &input::Error) -> Option<String> {
     match error {
         input::Error::Terminal => Some(
             "pass FILE, or use a pipe: `kubectl get configmap NAME -o yaml | unlade load`"

@@ -107,6 +107,11 @@ impl Rule {
         Ok(Self { file: file.to_owned(), prefix, location, insecure, blocked, mirrors })
     }
 
+    /// Returns the registry of the rule: its location or, without one, its prefix.
+    pub(super) fn registry(&self) -> &str {
+        if self.location.is_empty() { &self.prefix } else { &self.location }
+    }
+
     /// Returns the length of the part of `name` that the prefix matches. Returns `None` if the rule
     /// does not apply.
     pub(super) fn covers(&self, name: &str) -> Option<usize> {

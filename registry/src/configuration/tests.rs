@@ -35,6 +35,9 @@ fn the_longest_prefix_decides() {
         insecure = true
         [[registry]]
         prefix = "*.f.example"
+        [[registry]]
+        prefix = "*.a.d.example"
+        location = "g.example/a"
         "#,
     )
     .unwrap();
@@ -46,6 +49,7 @@ fn the_longest_prefix_decides() {
         ("a.example/team/application", "b.example/x/application"),
         ("x.d.example/y:v1", "e.example/d/y:v1"),
         ("x.y.d.example/y:v1", "e.example/d/y:v1"),
+        ("x.a.d.example/y:v1", "g.example/a/y:v1"),
         ("d.example/y:v1", "d.example/y:v1"),
         ("a.example:5000/team/x", "a.example:5000/team/x"),
         ("x.f.example/y", "x.f.example/y"),
@@ -56,6 +60,21 @@ fn the_longest_prefix_decides() {
     // A push goes to the registry itself.
     let destination = rules.destination(&"x.d.example/y:v1".parse().unwrap()).unwrap();
     assert_eq!((destination.image.as_str(), destination.insecure), ("x.d.example/y:v1", true));
+}
+
+#[test]
+fn rules_of_one_registry_must_agree() {
+    let twice = |first: &str, second: &str| {
+        rules(&format!(
+            "[[registry]]\nlocation = \"a.example\"\n{first}\n\
+             [[registry]]\nprefix = \"b.example\"\nlocation = \"a.example\"\n{second}"
+        ))
+    };
+    twice("blocked = true", "blocked = true").unwrap();
+    for (first, second) in [("blocked = true", ""), ("", "insecure = true")] {
+        let error = twice(first, second).unwrap_err();
+        assert!(error.to_string().contains("conflicting values"), "{error}");
+    }
 }
 
 #[test]

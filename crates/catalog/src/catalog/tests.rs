@@ -1,5 +1,7 @@
 use std::fmt::Write as _;
 
+use unlade_yaml::Step;
+
 use super::*;
 use crate::{Limits, MAX_PROBLEMS, Severity, locate};
 
@@ -47,6 +49,16 @@ fn problems(text: &str) -> Vec<(u64, Rule, String)> {
 fn rules(from: &str, to: &str) -> Vec<Rule> {
     assert!(VALID.contains(from), "{from}");
     problems(&VALID.replacen(from, to, 1)).into_iter().map(|(_, rule, _)| rule).collect()
+}
+
+#[test]
+fn an_image_without_a_name_does_not_move_the_places_of_the_others() {
+    let images = "relatedImages: [{image: ''}, {image: a//b}]\nimage: r";
+    let mut catalog = Catalog::default();
+    let text = VALID.replacen("image: r", images, 1);
+    catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+    let problems = catalog.validate();
+    assert!(matches!(&*problems, [problem] if problem.place.path.contains(&Step::Item(1))));
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(crate) fn read(value: Value<'_>, place: Place, limits: &yaml::Limits) -> (Bu
     };
     let mut check = Check { bundle: &bundle, limits, problems: Problems::default() };
     let (versions, has_objects) = check.check_properties(value);
-    check.check_images(has_objects);
+    check.check_images(value, has_objects);
     let problems = check.problems;
     Versions { full: bundle.version, plain: bundle.plain_version } = versions;
     (bundle, problems)
@@ -176,8 +176,8 @@ impl Check<'_> {
         }
     }
 
-    fn check_images(&mut self, has_objects: bool) {
-        let Bundle { image, related_images, place, .. } = self.bundle;
+    fn check_images(&mut self, value: Value<'_>, has_objects: bool) {
+        let Bundle { image, place, .. } = self.bundle;
         if image.is_empty() && !has_objects {
             let message = "the bundle has neither an image nor objects";
             self.problem(Rule::Image, place.clone(), message);
@@ -185,8 +185,8 @@ impl Check<'_> {
         if let Some(problem) = image_problem(image) {
             self.problem(Rule::ImageReference, place.field("image"), problem);
         }
-        for (index, image) in related_images.iter().enumerate() {
-            if let Some(problem) = image_problem(image) {
+        for (index, related) in items(value, "relatedImages").enumerate() {
+            if let Some(problem) = image_problem(&text(related, "image")) {
                 let place = place.item("relatedImages", index).field("image");
                 self.problem(Rule::ImageReference, place, problem);
             }

@@ -40,7 +40,8 @@ pub(crate) fn check<'c>(
             );
             let place = channel.place.item("entries", index);
             let problem = Problem::new(Rule::Downgrade, place, message);
-            problems.push(problem.package(&channel.package).channel(&channel.name));
+            let problem = problem.package(&channel.package).channel(&channel.name);
+            problems.push(problem.bundle(&entry.name));
         }
     }
 }

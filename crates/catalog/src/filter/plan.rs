@@ -63,6 +63,13 @@ pub enum Error {
     Work,
 }
 
+impl Error {
+    /// Checks whether a limit is exceeded.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::Depth | Self::Work)
+    }
+}
+
 impl Plan {
     /// Decides what remains of a valid catalog. `needs` are the dependencies that are followed.
     ///

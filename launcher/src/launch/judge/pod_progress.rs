@@ -66,7 +66,7 @@ pub(super) fn is_over(pod: &Pod) -> bool {
 }
 
 /// Checks whether the container that writes the ConfigMap has started.
-pub(super) fn has_started(pod: &Pod) -> bool {
+pub(in crate::launch) fn has_started(pod: &Pod) -> bool {
     unpack(pod).is_some_and(was_created)
 }
 
@@ -83,18 +83,19 @@ pub(super) fn written_digest(seen: &Seen, attempt: &Attempt, name: &str) -> Opti
     written.find_map(|outcome| outcome.digest)
 }
 
+/// Checks whether this event reports that the image is on the node: the kubelet has pulled it, or it
+/// was present.
+pub(in crate::launch) fn is_present(event: &Event, image: &str) -> bool {
+    event.reason.as_deref() == Some("Pulled")
+        && event.message.as_ref().is_some_and(|message| message.contains(&format!("\"{image}\"")))
+}
+
 /// Finds out which images are on the node, from the state of their containers and the kubelet's
 /// events.
 pub(super) fn pulled(pod: &Pod, wanted: &Wanted, events: &[Event]) -> Pulled {
     let spec = pod.spec.as_ref();
     let is_pulled = |image: Option<&str>| {
-        image.is_some_and(|image| {
-            let quoted = format!("\"{image}\"");
-            events.iter().any(|event| {
-                event.reason.as_deref() == Some("Pulled")
-                    && event.message.as_deref().is_some_and(|message| message.contains(&quoted))
-            })
-        })
+        image.is_some_and(|image| events.iter().any(|event| is_present(event, image)))
     };
     let container =
         spec.and_then(|spec| spec.containers.iter().find(|it| it.name == UNPACK_CONTAINER));

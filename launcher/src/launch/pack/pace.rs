@@ -8,6 +8,8 @@ use k8s_openapi::api::core::v1::Event;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use crate::launch::judge::pod_progress::is_present;
+
 /// The time after which a kubelet may pull another image, with its default `registryPullQPS`.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// The number of images that a kubelet pulls without a pause, with its default `registryBurst`.
@@ -40,6 +42,9 @@ impl Pace {
         let n_images = u32::try_from(n_images).unwrap_or(u32::MAX);
         let start = {
             let mut state = self.lock();
+            if state.is_free {
+                return;
+            }
             let interval = state.interval();
             let now = Instant::now();
             let pulled = state.pulled.map_or(now, |at| at.max(now)) + interval * n_images;
@@ -69,6 +74,10 @@ impl Pace {
     pub(super) fn note(&self, node: Option<&str>, has_pulled: bool) {
         let mut state = self.lock();
         state.is_free = !has_pulled;
+        if state.is_free {
+            // The packs that waited do not have to be pulled.
+            state.pulled = None;
+        }
         state.nodes.extend(node.map(str::to_owned));
         drop(state);
         self.changed.notify_waiters();
@@ -76,7 +85,11 @@ impl Pace {
 
     /// Notes that a node has exceeded its limit.
     pub(super) fn note_limit(&self) {
-        self.lock().is_free = false;
+        let mut state = self.lock();
+        if state.is_free {
+            state.is_free = false;
+            state.pulled = Some(Instant::now() + state.interval() * BURST);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -91,13 +104,12 @@ impl State {
     }
 }
 
-/// Checks whether this event reports that a node has pulled one of these images.
+/// Checks whether this event reports that a node has pulled one of these images, which were not
+/// present before.
 pub(super) fn is_pull(event: &Event, images: &[&str]) -> bool {
-    let message = event.message.as_deref().unwrap_or_default();
-    // The same reason is that of an image that is already present.
-    event.reason.as_deref() == Some("Pulled")
-        && message.starts_with("Successfully pulled")
-        && images.iter().any(|image| message.contains(image))
+    let is_new = |message: &String| message.starts_with("Successfully pulled");
+    event.message.as_ref().is_some_and(is_new)
+        && images.iter().any(|image| is_present(event, image))
 }
 
 #[cfg(test)]
@@ -145,9 +157,10 @@ mod tests {
         });
         assert_eq!(millis(&waiting), [900; 3]);
         assert!(!pace.needs_events());
+        admit(&pace, 8, 100).await;
         pace.note_limit();
         assert!(pace.needs_events());
-        assert!(admit(&pace, 8, 1).await[0] > Duration::ZERO);
+        assert_eq!(millis(&admit(&pace, 8, 2).await), [1600, 3200], "the burst is used up");
     }
 
     #[test]

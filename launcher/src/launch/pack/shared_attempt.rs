@@ -19,7 +19,7 @@ use crate::launch::Launch;
 use crate::launch::attempt::LaunchBaseline;
 use crate::launch::decision::AttemptEnd;
 use crate::launch::image::Wanted;
-use crate::launch::judge::pod_progress::{attempt_pods, node};
+use crate::launch::judge::pod_progress::{attempt_pods, has_started, node};
 use crate::launch::judge::{Attempt, Budget, Conclusion, Judge, Judgement, State, Written};
 use crate::launch::watch::Watch;
 use crate::object::Plan;
@@ -331,7 +331,10 @@ impl Following<'_> {
         for pod in attempt_pods(&self.watch.seen, self.attempt) {
             let events = self.watch.seen.events.about(pod.uid().as_ref());
             let has_pulled = events.iter().any(|event| is_pull(event, &images));
-            self.pace.note(node(pod), has_pulled);
+            // A pod that never started shows nothing about the images of the next packs.
+            if has_pulled || has_started(pod) {
+                self.pace.note(node(pod), has_pulled);
+            }
         }
     }
 

@@ -66,3 +66,19 @@ async fn packs_do_not_wait_for_images_that_their_node_has() {
     assert_eq!(times.len(), 4);
     assert!(times.iter().all(|time| time.as_secs_f64() < 2.7), "{times:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_never_started_does_not_end_the_pace() {
+    let start = Instant::now();
+    let created = Arc::new(Mutex::new(Vec::new()));
+    let times = Arc::clone(&created);
+    // The node fails to pull the first image, so it pulls none of the others.
+    let server = Server::new(move |server, job| {
+        times.lock().unwrap().push(start.elapsed());
+        miss(server, job, "/b0@");
+    });
+    launch_packs(&server, &requests(32), 8).await;
+    let times = created.lock().unwrap().clone();
+    let early = times.iter().filter(|time| time.as_secs_f64() < 1.1).count();
+    assert_eq!(early, 3, "the first pack, its second start, and the bundle alone: {times:?}");
+}
