@@ -138,6 +138,7 @@ async fn share(
         failed: BTreeMap::new(),
         places: &places,
         pace,
+        has_written: false,
         ended,
     };
     let continuations = Box::pin(following.follow()).await;
@@ -212,6 +213,8 @@ struct Following<'f> {
     failed: BTreeMap<usize, GivenUp<'f>>,
     places: &'f Places,
     pace: &'f Pace,
+    /// Whether the pod has written any ConfigMap.
+    has_written: bool,
     ended: Ended<'f>,
 }
 
@@ -331,8 +334,9 @@ impl Following<'_> {
         for pod in attempt_pods(&self.watch.seen, self.attempt) {
             let events = self.watch.seen.events.about(pod.uid().as_ref());
             let has_pulled = events.iter().any(|event| is_pull(event, &images));
-            // A pod that never started shows nothing about the images of the next packs.
-            if has_pulled || has_started(pod) {
+            // A pod that did not start shows nothing about the images of the next packs. Its status
+            // can be later than the ConfigMap that it has written.
+            if has_pulled || self.has_written || has_started(pod) {
                 self.pace.note(node(pod), has_pulled);
             }
         }
@@ -340,6 +344,7 @@ impl Following<'_> {
 
     /// Ends the launches whose ConfigMaps were written.
     async fn finish(&mut self, written: Vec<(usize, Box<Written>)>) {
+        self.has_written |= !written.is_empty();
         let written = written.into_iter().filter_map(|(place, written)| {
             let open = self.open.remove(&place)?;
             self.lock().remove(&place);
