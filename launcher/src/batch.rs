@@ -33,9 +33,10 @@ pub struct Batch {
     /// [`MAX_PACK`], and [`AUTO_PACK`] suits most nodes.
     ///
     /// Bundles share a Job if they have the same namespace and encoding, no credentials and no
-    /// name that the caller chose, and if the cluster supports image volumes. A bundle that the Job did not fill is
-    /// launched alone afterwards, so its outcome is the same as without packs. These launches run
-    /// one after another. The account of the Job may fill all ConfigMaps of its pack.
+    /// name that the caller chose, and if the cluster supports image volumes. If the Job does not
+    /// fill the ConfigMap of a bundle, the bundle is launched alone afterwards, so its outcome is
+    /// the same as without packs. These launches run one after another. The account of the Job may
+    /// fill all ConfigMaps of its pack.
     pub pack: NonZeroUsize,
 }
 
@@ -225,8 +226,8 @@ impl Launcher {
     }
 
     /// Checks whether a request can share a Job, as far as the request and the options decide that.
-    /// Credentials are for the pod of one Job only. A name that the caller chose may be used for several
-    /// images, and the Job of a pack does not tell which.
+    /// Credentials are for the pod of one Job only. A name that the caller chose may be used for
+    /// several images, and the Job of a pack does not record which.
     fn is_packable(&self, request: &Request) -> bool {
         let may_mount = ImageReference::parse(&request.image)
             .is_ok_and(|image| self.options.candidates(&image).contains(&Strategy::ImageVolume));

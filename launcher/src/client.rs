@@ -38,7 +38,8 @@ pub fn from_config(mut config: kube::Config) -> kube::Result<kube::Client> {
 }
 
 /// Wraps a client. Use this function if the client was built with [`kube::client::ClientBuilder`],
-/// or if messages should name its server differently; otherwise, use [`from_config`]. The new client differs from it in three ways:
+/// or if messages should name its server differently; otherwise, use [`from_config`]. The new
+/// client differs from it in three ways:
 ///
 /// - As long as no API server has ever responded to this client or its clones, a failed request is not
 ///   retried, whatever the cause: a wrong address, or a cluster that is down. For an API server

@@ -102,8 +102,8 @@ impl Inventory {
 
     /// Returns the objects that would be deleted together with a ConfigMap, as `Kind/name`, or
     /// `None` if the ConfigMap does not exist. Pods are deleted with their Jobs. Objects that the
-    /// caller may not list are missing, and so is the Secret of a launch with credentials, because
-    /// a user who may list Secrets can read all of them.
+    /// caller may not list are missing. The Secret of a launch with credentials is always missing:
+    /// to list it, the caller would need permission to read all Secrets of the namespace.
     ///
     /// # Errors
     ///

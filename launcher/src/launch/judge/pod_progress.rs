@@ -83,9 +83,9 @@ pub(super) fn written_digest(seen: &Seen, attempt: &Attempt, name: &str) -> Opti
     written.find_map(|outcome| outcome.digest)
 }
 
-/// Checks whether this event reports that the image is on the node: the kubelet has pulled it, or it
-/// was present.
-pub(in crate::launch) fn is_present(event: &Event, image: &str) -> bool {
+/// Checks whether this event reports that the image is on the node, because the kubelet has pulled
+/// it or because it was already present.
+pub(in crate::launch) fn reports_image_present(event: &Event, image: &str) -> bool {
     event.reason.as_deref() == Some("Pulled")
         && event.message.as_ref().is_some_and(|message| message.contains(&format!("\"{image}\"")))
 }
@@ -95,7 +95,7 @@ pub(in crate::launch) fn is_present(event: &Event, image: &str) -> bool {
 pub(super) fn pulled(pod: &Pod, wanted: &Wanted, events: &[Event]) -> Pulled {
     let spec = pod.spec.as_ref();
     let is_pulled = |image: Option<&str>| {
-        image.is_some_and(|image| events.iter().any(|event| is_present(event, image)))
+        image.is_some_and(|image| events.iter().any(|event| reports_image_present(event, image)))
     };
     let container =
         spec.and_then(|spec| spec.containers.iter().find(|it| it.name == UNPACK_CONTAINER));

@@ -5,7 +5,8 @@ use unlade_diagnose::UNPACK_CONTAINER;
 use crate::{Failure, Reason};
 
 /// Returns the index of the only one of `images` that a node fails to pull, according to `failure`.
-/// Returns `None` if the failure is of a different kind, or if it does not name exactly one of the images.
+/// Returns `None` if the failure is of a different kind, or if it does not name exactly one of the
+/// images.
 ///
 /// A wrong result would cost another Job, and no verdict, because the bundle is then launched
 /// alone. A registry that limits the rate of pulls affects any image, so waiting is better in that

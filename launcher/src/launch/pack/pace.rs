@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Event;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::launch::judge::pod_progress::is_present;
+use crate::launch::judge::pod_progress::reports_image_present;
 
 /// The time after which a kubelet may pull another image, with its default `registryPullQPS`.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -75,7 +75,7 @@ impl Pace {
         let mut state = self.lock();
         state.is_free = !has_pulled;
         if state.is_free {
-            // The packs that waited do not have to be pulled.
+            // The images of the packs that wait need no pulls, so nothing is reserved for them.
             state.pulled = None;
         }
         state.nodes.extend(node.map(str::to_owned));
@@ -106,10 +106,10 @@ impl State {
 
 /// Checks whether this event reports that a node has pulled one of these images, which were not
 /// present before.
-pub(super) fn is_pull(event: &Event, images: &[&str]) -> bool {
+pub(super) fn reports_pull(event: &Event, images: &[&str]) -> bool {
     let is_new = |message: &String| message.starts_with("Successfully pulled");
     event.message.as_ref().is_some_and(is_new)
-        && images.iter().any(|image| is_present(event, image))
+        && images.iter().any(|image| reports_image_present(event, image))
 }
 
 #[cfg(test)]
@@ -168,7 +168,7 @@ mod tests {
         let event = |reason: &str, message: &str| {
             let mut event = Event::default();
             (event.reason, event.message) = (Some(reason.to_owned()), Some(message.to_owned()));
-            is_pull(&event, &["r.example/etcd:1"])
+            reports_pull(&event, &["r.example/etcd:1"])
         };
         let pulled = |image: &str| format!("Successfully pulled image \"{image}\" in 95ms");
         assert!(event("Pulled", &pulled("r.example/etcd:1")));

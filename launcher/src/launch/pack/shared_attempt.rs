@@ -13,7 +13,7 @@ use kube::ResourceExt;
 use tokio::time::{Instant, timeout_at};
 
 use super::culprit::culprit;
-use super::pace::{Pace, is_pull};
+use super::pace::{Pace, reports_pull};
 use super::{Ended, Member, Single};
 use crate::launch::Launch;
 use crate::launch::attempt::LaunchBaseline;
@@ -327,15 +327,15 @@ impl Following<'_> {
         }
     }
 
-    /// Tells the pace of the batch whether the node has pulled images for this attempt.
+    /// Notes for the pace of the batch whether the node has pulled images for this attempt.
     fn note_pace(&self) {
         let volumes = self.volumes();
         let images: Vec<_> = volumes.iter().map(|(_, image)| image.as_str()).collect();
         for pod in attempt_pods(&self.watch.seen, self.attempt) {
             let events = self.watch.seen.events.about(pod.uid().as_ref());
-            let has_pulled = events.iter().any(|event| is_pull(event, &images));
-            // A pod that did not start shows nothing about the images of the next packs. Its status
-            // can be later than the ConfigMap that it has written.
+            let has_pulled = events.iter().any(|event| reports_pull(event, &images));
+            // A pod that did not start is no evidence that its images were present. Its status can
+            // arrive later than the ConfigMap that it has written.
             if has_pulled || self.has_written || has_started(pod) {
                 self.pace.note(node(pod), has_pulled);
             }
