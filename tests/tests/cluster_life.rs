@@ -96,6 +96,29 @@ fn cluster_downloads_come_from_outside_of_the_testbeds_network() {
     assert_eq!(inside_again, inside);
 }
 
+#[test]
+#[ignore = "needs a testbed"]
+fn cluster_pods_that_come_and_go_do_not_change_the_address_of_the_bridge() {
+    let cluster = Cluster::open_testbed();
+    let ip = |arguments: &str| {
+        let finished = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+        assert!(finished.status.success(), "{arguments}: {finished:?}");
+        String::from_utf8(finished.stdout).unwrap()
+    };
+    let addresses = cluster.testbed().within(|| {
+        let address = || ip("-brief link show node0").split_whitespace().nth(2).unwrap().to_owned();
+        let before = address();
+        // No pod has a lower address.
+        ip("link add port0 address 00:00:00:00:00:02 type veth peer name port1");
+        ip("link set port0 master node0");
+        let during = address();
+        ip("link delete port0");
+        Ok([before, during])
+    });
+    let [before, during] = addresses.unwrap();
+    assert_eq!(before, during);
+}
+
 /// Returns the directories of the machine over which the first node of a testbed has mounted its
 /// own.
 fn node_mounts(testbed: &Testbed) -> Vec<String> {

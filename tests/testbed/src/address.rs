@@ -19,6 +19,7 @@ pub(crate) const NAME_SERVER: &str = "10.96.0.10";
 
 /// The bridge that nodes and pods share, and its network.
 pub(crate) const BRIDGE: &str = "node0";
+pub(crate) const BRIDGE_MAC: &str = "02:00:0a:4d:00:01";
 pub(crate) const NETWORK: &str = "10.77.0.0/16";
 pub(crate) const NETWORK_BITS: u8 = 16;
 
