@@ -188,7 +188,7 @@ impl<'t, 'r> Composer<'t, 'r> {
             self.open(Kind::Sequence { pending: false }, column, self.nodes.n_items())?;
             return self.read_item(column, content);
         }
-        match scalar::start(content)? {
+        match scalar::start(content, &mut String::new())? {
             Start::Key(name, rest) => {
                 self.open(Kind::Mapping { pending: None }, column, self.nodes.n_fields())?;
                 self.read_value(name, rest)
@@ -210,14 +210,14 @@ impl<'t, 'r> Composer<'t, 'r> {
     }
 
     fn read_field(&mut self, content: &'t str) -> Option<()> {
-        match scalar::start(content)? {
+        match scalar::start(content, &mut String::new())? {
             Start::Key(name, rest) => self.read_value(name, rest),
             Start::Other => None,
         }
     }
 
     /// Reads what follows the colon of a key.
-    fn read_value(&mut self, name: Text<'t>, rest: &'t str) -> Option<()> {
+    fn read_value(&mut self, name: Text<'_>, rest: &'t str) -> Option<()> {
         let frame = self.open.last()?;
         let keep = frame.keep.of_field(name);
         let is_kind = matches!(frame.keep, Keep::Object(_)) && name.text() == "kind";

@@ -24,19 +24,22 @@ impl<'t> Text<'t> {
 pub(super) const MAX_NAME: usize = 512;
 
 /// What the content of a line starts with.
-pub(super) enum Start<'t> {
+pub(super) enum Start<'t, 's> {
     /// A key, and what follows its colon.
-    Key(Text<'t>, &'t str),
+    Key(Text<'s>, &'t str),
     /// Not a key.
     Other,
 }
 
 /// Finds out whether the content of a line starts with a key. Returns `None` if that is not
-/// certain.
-pub(super) fn start(content: &str) -> Option<Start<'_>> {
+/// certain. `scratch` is for a key with escapes.
+pub(super) fn start<'t: 's, 's>(
+    content: &'t str,
+    scratch: &'s mut String,
+) -> Option<Start<'t, 's>> {
     let bytes = content.as_bytes();
     let (name, rest) = match bytes.first()? {
-        b'"' | b'\'' => match unescaped(content) {
+        b'"' | b'\'' => match read_quoted(content, None, scratch) {
             Some((text, rest)) if is_colon(rest.as_bytes()) => (Text::Quoted(text), rest),
             _ => return Some(Start::Other),
         },
@@ -101,8 +104,18 @@ pub(super) fn quoted<'t: 's, 's>(
     lines: &mut Lines<'t>,
     scratch: &'s mut String,
 ) -> Option<&'s str> {
-    if let Some((text, rest)) = unescaped(content) {
-        return is_end(rest).then_some(text);
+    let (text, rest) = read_quoted(content, Some(lines), scratch)?;
+    is_end(rest).then_some(text)
+}
+
+/// Reads a quoted scalar. Also returns what follows it. Without `lines`, it must end on this line.
+fn read_quoted<'t: 's, 's>(
+    content: &'t str,
+    mut lines: Option<&mut Lines<'t>>,
+    scratch: &'s mut String,
+) -> Option<(&'s str, &'t str)> {
+    if let Some(found) = unescaped(content) {
+        return Some(found);
     }
     let quote = *content.as_bytes().first()?;
     let mut rest = content.get(1..)?;
@@ -110,6 +123,7 @@ pub(super) fn quoted<'t: 's, 's>(
     loop {
         let special = if quote == b'"' { b'\\' } else { quote };
         let Some(at) = memchr2(quote, special, rest.as_bytes()) else {
+            let lines = lines.as_deref_mut()?;
             scratch.push_str(rest.trim_end_matches(' '));
             fold(lines.skip_blank(), scratch);
             rest = next_quoted_line(lines)?;
@@ -120,6 +134,7 @@ pub(super) fn quoted<'t: 's, 's>(
         rest = match (rest.as_bytes().get(at)?, after.as_bytes().first()) {
             // An escaped line break adds nothing, and each blank line after it a line break.
             (b'\\', None) => {
+                let lines = lines.as_deref_mut()?;
                 scratch.extend(std::iter::repeat_n('\n', lines.skip_blank()));
                 next_quoted_line(lines)?
             }
@@ -128,7 +143,7 @@ pub(super) fn quoted<'t: 's, 's>(
                 scratch.push('\'');
                 after.get(1..)?
             }
-            _ => return is_end(after).then_some(scratch),
+            _ => return Some((scratch, after)),
         };
     }
 }

@@ -41,6 +41,7 @@ fn manifests_in_block_style_are_read_without_the_library() {
         "a: 'it''s'\nb: \"\\\"\\\\\\n\\t\\r\\u00e9\\x41\\ \"\nc: ''\nd: \"\"\n",
         "a: \"text \n   goes \\\n   on\\\n\n   \\ here\"\n",
         "'a': b\n\"c d\": e\n",
+        "\"a\\tb\": c\n'it''s': d\ne:\n- \"\\u00e9\\\"\": f\n  \"a\\tb\": 'g''h'\n",
         "a: |\n  text\n\n    deeper\n  \t tab\n\nb: |-\n  text\n\nc: |+\n  text\n\n",
         "a: >\n\n  folded\n  text\n\n  after a blank line\n   deeper\n  again\n",
         "a: |2-\n    two spaces\n  none\nb: >1+\n  one\n\n",
@@ -53,7 +54,7 @@ fn manifests_in_block_style_are_read_without_the_library() {
         "a:   b   \nc: d  # comment\n",
     ];
     // Keys that are not text are left to the library, and so is everything beside them.
-    let expected = [false; 19].into_iter().chain([true]).chain([false; 4]);
+    let expected = [false; 20].into_iter().chain([true]).chain([false; 4]);
     for (text, expected) in texts.iter().zip(expected) {
         assert_eq!(is_left_to_library(text, &Limits::default()), expected, "{text:?}");
     }
@@ -105,6 +106,12 @@ fn everything_else_is_left_to_the_library() {
         "a: b\n- c\n",
         "a: 'b' c\n",
         "a: 'b': c\n",
+        "a: \"b\\t\": c\n",
+        "\"a\\/\": b\n",
+        "\"a\\tb\"\n",
+        "\"a\\\n  b\": c\n",
+        "\"a\\t\n  b\": c\n",
+        "'it''s\n  a': b\n",
         "a: 'b'#c\n",
         "a: 'b\nc'\n",
         "a: 'b\n",
@@ -134,6 +141,8 @@ fn everything_else_is_left_to_the_library() {
     }
     let long_key = format!("{}: b\n", "a".repeat(600));
     assert!(is_left_to_library(&long_key, &Limits::default()));
+    let long_escaped_key = format!("\"\\n{}\": b\n", "a".repeat(600));
+    assert!(is_left_to_library(&long_escaped_key, &Limits::default()));
     let long_flow_key = format!("a: {{{}: b}}\n", "a".repeat(1_100));
     assert!(is_left_to_library(&long_flow_key, &Limits::default()));
     let long_flow = format!("a: [{}b]\n", "b, ".repeat(200));
