@@ -140,7 +140,7 @@ impl Error {
     /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Several { .. } => "select one of them after the path, as in `:NAME` or `:@0`",
+            Self::Several { .. } => "select one of them after the path, as in :NAME or :@0",
             Self::Ancient => "load it into a newer engine, and save it again",
             _ => return None,
         };

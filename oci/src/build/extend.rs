@@ -45,7 +45,7 @@ pub fn extend(directory: &FilePath, config: &Config, layers: &[Layer]) -> Result
     let digest = new.digest().clone();
     let files = LayoutFiles::new(named(new, name.map(String::as_str)))?;
     let fails = |source| Error::Output { path: directory.to_owned(), source };
-    files.write_directory(directory, directory).map_err(fails)?;
+    files.write(directory).map_err(fails)?;
     let Extension { blobs, images, .. } = extension;
     Ok(Written { digest, size: blobs.sizes.values().sum(), images })
 }

@@ -17,6 +17,8 @@ use crate::{Reference, Select, Transport};
 
 /// The beginning of the names of temporary directories.
 const STAGE: &str = ".unlade-image-";
+/// The name of a new `index.json` until it is complete.
+const STAGED_INDEX: &str = ".unlade-index.json";
 
 /// Calls `fill` to add blobs, and writes `output` with the root descriptor that it returns.
 pub(super) fn write_staged(
@@ -137,6 +139,15 @@ pub(crate) fn named(mut root: Descriptor, name: Option<&str>) -> Descriptor {
     root
 }
 
+/// Writes the `index.json` of a layout to `stage` first, so that a reader finds the old one or the
+/// new one.
+pub(crate) fn replace_index(layout: &FilePath, bytes: &[u8], stage: &FilePath) -> io::Result<()> {
+    let mut file = File::create(stage)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(stage, layout.join(INDEX))
+}
+
 /// The files of a layout that are not blobs.
 pub(crate) struct LayoutFiles {
     marker: Vec<u8>,
@@ -151,10 +162,15 @@ impl LayoutFiles {
         Ok(Self { marker: document::bytes(&marker)?, index })
     }
 
+    /// Adds the files to the blobs in `directory`.
+    pub(super) fn write(&self, directory: &FilePath) -> io::Result<()> {
+        fs::write(directory.join(MARKER), &self.marker)?;
+        replace_index(directory, &self.index, &directory.join(STAGED_INDEX))
+    }
+
     /// Adds the files to the blobs in `directory`, and moves it to `path`.
     pub(crate) fn write_directory(&self, directory: &FilePath, path: &FilePath) -> io::Result<()> {
-        fs::write(directory.join(MARKER), &self.marker)?;
-        fs::write(directory.join(INDEX), &self.index)?;
+        self.write(directory)?;
         fs::rename(directory, path)
     }
 

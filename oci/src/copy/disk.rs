@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -192,6 +192,9 @@ impl Disk {
         (path, stage): (&Path, &Path),
     ) -> Result<(), build::Error> {
         let fails = |source| build::Error::Output { path: path.to_owned(), source };
+        // Another copy to this layout waits, so that neither loses the entry of the other. Some file
+        // systems do not support locks.
+        let _lock = File::open(path).and_then(|layout| layout.lock().map(|()| layout)).ok();
         // Another program may have changed the index during the copy.
         let mut value = read_index(path)?;
         for file in sizes.keys() {
@@ -202,15 +205,8 @@ impl Disk {
         if let Some(entries) = value.get_mut("manifests").and_then(Value::as_array_mut) {
             insert(entries, serde_json::to_value(root)?, name);
         }
-        let written = document::bytes(&value)?;
-        let staged = stage.join(INDEX);
-        let write = || {
-            let mut file = File::create(&staged)?;
-            file.write_all(&written)?;
-            file.sync_all()?;
-            fs::rename(&staged, path.join(INDEX))
-        };
-        write().map_err(fails)
+        let index = document::bytes(&value)?;
+        output::replace_index(path, &index, &stage.join(INDEX)).map_err(fails)
     }
 }
 

@@ -2,6 +2,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use serde_json::{Value, json};
 use unlade_oci::build::{self, Compression, Layer, write_index};
@@ -104,6 +105,29 @@ fn a_layout_keeps_its_images_and_its_blobs() {
     assert_eq!(digest_of(&two), digest_of(&second));
     let files = fs::read_dir(place.path().join("layout")).unwrap().count();
     assert_eq!(files, 3, "nothing temporary is left");
+}
+
+#[test]
+fn copies_at_the_same_time_do_not_lose_each_other() {
+    let place = Place::new();
+    let (_, source) = place.write(&image([Layer::new(bundle())]), "oci");
+    let layout = in_place(&place, "oci", "layout");
+    copy_to(&source, &layout, &Options::default()).unwrap();
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let (source, layout) = (&source, &layout);
+            scope.spawn(move || {
+                for tag in 0..8 {
+                    let output = format!("{layout}:v{thread}.{tag}");
+                    copy_to(source, &output, &Options::default()).unwrap();
+                }
+            });
+        }
+    });
+    let index = fs::read(place.path().join("layout/index.json")).unwrap();
+    let index: Value = serde_json::from_slice(&index).unwrap();
+    // The first named copy replaces the entry without a name.
+    assert_eq!(index["manifests"].as_array().unwrap().len(), 64);
 }
 
 #[test]
