@@ -14,7 +14,7 @@ use kube::Api;
 use kube::runtime::wait::await_condition;
 use tokio::time::{Instant, timeout};
 
-use crate::launch::{Pace, Share};
+use crate::launch::{PullPace, Share};
 use crate::{Event, Failure, Launched, Launcher, Name, Request, Strategy, launch, progress};
 use unlade_name::ImageReference;
 
@@ -138,7 +138,7 @@ impl Launcher {
             has_failed: AtomicBool::new(false),
             failed_cluster: OnceLock::new(),
             n_left: AtomicUsize::new(packs.len()),
-            pace: Pace::default(),
+            pace: PullPace::default(),
         };
         let launches = stream::iter(packs)
             .map(|pack| self.run_pack(pack, batch, &progress, updates))
@@ -254,7 +254,7 @@ struct Progress {
     failed_cluster: OnceLock<Failure>,
     /// The number of packs that have not started.
     n_left: AtomicUsize,
-    pace: Pace,
+    pace: PullPace,
 }
 
 impl Progress {

@@ -72,7 +72,7 @@ impl Inventory {
         name: &str,
     ) -> Result<Option<ConfigMap>, Failure> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
-        let doing = format!("get {}", object(namespace, name));
+        let doing = format!("read {}", object(namespace, name));
         match send_for_value(&doing, || api.get_opt(name)).await? {
             Some(config_map) if !label::is_ours(config_map.metadata.labels.as_ref()) => {
                 Err(foreign(namespace, name))

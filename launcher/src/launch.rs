@@ -53,7 +53,7 @@ pub use bundle_image::launch_bundle_image;
 pub(crate) use cancel::cancel;
 pub(crate) use creation::Creations;
 pub(crate) use judge::condition::is_finished;
-pub(crate) use pack::{Pace, Share, mounts_images, pack};
+pub(crate) use pack::{PullPace, Share, mounts_images, pack};
 
 #[cfg(test)]
 mod tests;

@@ -330,7 +330,12 @@ mod tests {
             let error = changes.append(path, r#"{"schema":"c"}"#).unwrap_err();
             assert!(!matches!(error, ChangeError::Text { .. }), "{path}: {error}");
         }
-        changes.write().unwrap();
+        // A directory that becomes a link after it was read is not followed either.
+        fs::create_dir(catalog.join("pot")).unwrap();
+        changes.append("pot/catalog.yaml", r#"{"schema":"c"}"#).unwrap();
+        fs::remove_dir(catalog.join("pot")).unwrap();
+        symlink("../home", catalog.join("pot")).unwrap();
+        changes.write().unwrap_err();
         assert_eq!(fs::read_dir(root.path().join("home")).unwrap().count(), 0);
         let single = Changes::new(&root.path().join("outside"), &Limits::default());
         assert!(single.clone().append("other", r#"{"schema":"c"}"#).is_err());

@@ -7,7 +7,7 @@ use unlade_text::excerpt;
 use crate::{
     check::{channel, deprecation, package, upgrade},
     file::File,
-    problem::{Place, Problem, Problems, Severity},
+    problem::{Place, Problem, Problems},
     record::{Bundle, Channel, Deprecations, Package},
     rule::Rule,
 };
@@ -65,9 +65,9 @@ impl Catalog {
     /// Returns the problems of the files that are errors of rules that
     /// [prevent loading](Rule::prevents_loading), or warnings, sorted by their places.
     pub fn loading_problems(&self) -> Vec<Problem> {
-        let mut problems = self.problems.clone().into_sorted();
-        problems.retain(|it| it.rule.prevents_loading() || it.severity == Severity::Warning);
-        problems
+        let mut problems = self.problems.clone();
+        problems.remove_other_errors();
+        problems.into_sorted()
     }
 
     /// Checks the catalog. Returns all problems of its files and of the whole, sorted by their

@@ -8,13 +8,18 @@ use unlade_yaml::{Limits, Step};
 
 use crate::rule::Rule;
 
-/// The maximum number of problems of each severity that are kept. Further problems are only counted.
+/// The maximum number of problems of each kind that are kept: errors that prevent loading, other
+/// errors, and warnings. Further problems are only counted.
 pub const MAX_PROBLEMS: usize = 10_000;
 
 /// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct Problem {
+    /// The number of problems that are not listed, if this stands for them. It comes first, so that
+    /// such a problem is sorted after all others.
+    #[serde(skip)]
+    n_unlisted: usize,
     /// Where it is.
     #[serde(flatten)]
     pub place: Place,
@@ -62,16 +67,17 @@ pub struct Place {
     pub path: Vec<Step>,
 }
 
-/// A collection of problems: the first [`MAX_PROBLEMS`] of each severity, and the numbers of the
-/// others.
+/// A collection of problems: the first [`MAX_PROBLEMS`] of each kind, and the numbers of the others.
 #[derive(Debug, Clone, Default)]
 pub struct Problems {
     kept: Vec<Problem>,
-    errors: Count,
+    /// The errors of rules that [prevent loading](Rule::prevents_loading).
+    loading_errors: Count,
+    other_errors: Count,
     warnings: Count,
 }
 
-/// The number of problems of one severity.
+/// The number of problems of one kind.
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
     kept: usize,
@@ -83,6 +89,7 @@ impl Problem {
     pub fn new(rule: Rule, place: Place, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
+            n_unlisted: 0,
             place,
             severity: rule.severity(),
             rule,
@@ -168,10 +175,13 @@ impl Problems {
     /// Adds a problem.
     pub fn push(&mut self, problem: Problem) {
         let count = match problem.severity {
-            Severity::Error => &mut self.errors,
+            Severity::Error if problem.rule.prevents_loading() => &mut self.loading_errors,
+            Severity::Error => &mut self.other_errors,
             Severity::Warning => &mut self.warnings,
         };
-        if count.kept < MAX_PROBLEMS {
+        if problem.n_unlisted > 0 {
+            count.more += problem.n_unlisted;
+        } else if count.kept < MAX_PROBLEMS {
             count.kept += 1;
             self.kept.push(problem);
         } else {
@@ -179,19 +189,27 @@ impl Problems {
         }
     }
 
+    /// Removes the errors that do not [prevent loading](Rule::prevents_loading).
+    pub(crate) fn remove_other_errors(&mut self) {
+        self.kept.retain(|it| it.rule.prevents_loading() || it.severity == Severity::Warning);
+        self.other_errors = Count::default();
+    }
+
     /// Returns the kept problems, sorted by their places, and after them a problem for each severity
     /// of which some were left out.
     pub fn into_sorted(self) -> Vec<Problem> {
-        let Self { mut kept, errors, warnings } = self;
+        let Self { mut kept, loading_errors, other_errors, warnings } = self;
         kept.sort();
         let file = kept.last().map_or_else(|| Arc::from(""), |last| Arc::clone(&last.place.file));
-        for (severity, count, what) in
-            [(Severity::Error, errors, "errors"), (Severity::Warning, warnings, "warnings")]
+        let n_errors = loading_errors.more + other_errors.more;
+        for (severity, n_unlisted, what) in
+            [(Severity::Error, n_errors, "errors"), (Severity::Warning, warnings.more, "warnings")]
         {
-            if count.more > 0 {
-                let message = format!("{} more {what} of the catalog are not listed", count.more);
+            if n_unlisted > 0 {
+                let message = format!("{n_unlisted} more {what} of the catalog are not listed");
                 let place = Place::file(Arc::clone(&file));
-                kept.push(Problem { severity, ..Problem::new(Rule::Limit, place, message) });
+                let problem = Problem::new(Rule::Limit, place, message);
+                kept.push(Problem { n_unlisted, severity, ..problem });
             }
         }
         kept
@@ -204,7 +222,8 @@ impl Problems {
 
     /// Appends the problems of `others`.
     pub(crate) fn append(&mut self, others: Self) {
-        self.errors.more += others.errors.more;
+        self.loading_errors.more += others.loading_errors.more;
+        self.other_errors.more += others.other_errors.more;
         self.warnings.more += others.warnings.more;
         self.extend(others.kept);
     }

@@ -89,8 +89,8 @@ fn architecture(nodes: &[&Node], wanted: &[String]) -> Check {
     match &*found {
         [] => ARCHITECTURE.warning("the nodes do not report their architectures"),
         _ if !wanted.is_empty() => ARCHITECTURE
-            .ok(format!("the options name the architectures of the matching nodes for the tool image: \
-                         {named}")),
+            .ok(format!("according to the options, the tool image supports the architectures of the \
+                         matching nodes: {named}")),
         [_] => ARCHITECTURE
             .ok(format!("the architectures of the matching nodes are {named}"))
             .with_hint("use a tool image that supports this architecture"),

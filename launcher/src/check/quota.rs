@@ -1,4 +1,4 @@
-//! Check whether the namespace's quotas leave room for a launch. The pod is counted here too: the
+//! Checks whether the namespace's quotas leave room for a launch. The pod is counted here too: the
 //! Job controller creates it, so the current user may lack the permission for a dry run.
 
 use std::collections::BTreeMap;

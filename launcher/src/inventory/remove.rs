@@ -45,7 +45,7 @@ pub(super) async fn find(
     name: &str,
 ) -> Result<Option<ObjectMeta>, Failure> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let doing = format!("get {}", object(namespace, name));
+    let doing = format!("read {}", object(namespace, name));
     match send(&doing, || api.get_metadata(name)).await?.value() {
         Some(found) if label::is_ours(found.metadata.labels.as_ref()) => Ok(Some(found.metadata)),
         Some(_) => Err(foreign(namespace, name)),

@@ -68,6 +68,8 @@ impl Launch<'_> {
             }
             let doing = format!("read the {kind} {name}");
             let Some(existing) = retrier.send(&doing, || api.get(&name)).await?.value() else {
+                let message = format!("the {kind} {name} was deleted");
+                retrier.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
                 continue;
             };
             if !label::is_ours(existing.meta().labels.as_ref()) {

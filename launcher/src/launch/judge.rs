@@ -221,7 +221,7 @@ impl<'a> Judge<'a> {
         let name = &self.attempt.job;
         if condition::is_complete(job) {
             let message = format!(
-                "the Job {name} is complete, but its ConfigMap does not have its mark: someone else has written the ConfigMap since"
+                "the Job {name} is complete, but the ConfigMap does not have the mark of this Job: someone else has written the ConfigMap since then"
             );
             return Some(Conclusion::Failed(
                 AttemptEnd::Retryable,

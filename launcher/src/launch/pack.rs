@@ -16,7 +16,7 @@ use kube::Api;
 use kube::api::ListParams;
 use tracing::{Instrument, warn};
 
-pub(crate) use self::pace::Pace;
+pub(crate) use self::pace::PullPace;
 use self::shared_attempt::Attempted;
 use super::judge::condition;
 use super::{Beginning, Launch, Opened};
@@ -60,7 +60,7 @@ struct Single<'m> {
 pub(crate) async fn pack(
     launcher: &Launcher,
     shares: &[Share<'_>],
-    pace: &Pace,
+    pace: &PullPace,
     ended: Ended<'_>,
 ) -> Option<String> {
     let mut prepared = Vec::new();

@@ -36,10 +36,10 @@ const DURATION: u32 = 30;
 /// may take half a minute, and the next one follows two seconds later.
 const TROUBLE: Duration = Duration::from_secs(35);
 
-const CONFIG_MAPS: &str = "configmaps";
-const EVENTS: &str = "events";
-const JOBS: &str = "jobs";
-const NAMESPACES: &str = "namespaces";
+const CONFIG_MAPS: &str = "ConfigMaps";
+const EVENTS: &str = "Events";
+const JOBS: &str = "Jobs";
+const NAMESPACES: &str = "Namespaces";
 const PODS: &str = "pods";
 
 /// The watches of one attempt.

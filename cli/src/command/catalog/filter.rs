@@ -28,14 +28,19 @@ pub(super) fn run(args: Filter, screen: &Screen) -> Result<(), Error> {
         }
     })?;
     super::accept(&reading.problems, &name, screen)?;
+    let mut needs = into_inner(needs);
     if let Some(file) = config {
         let failed =
             |source| Error::ImageSet { path: file.display().to_string(), source: Box::new(source) };
         let bytes = Origin::new(Some(file.clone()))?.read(MAX_CONFIG)?;
         let set = ImageSet::parse(&bytes, &limits.catalog.document).map_err(failed)?;
-        choices = set.choices(&name.to_string_lossy(), &reading.catalog).map_err(failed)?;
+        let name = name.to_string_lossy();
+        choices = set.choices(&name, &reading.catalog).map_err(failed)?;
+        if set.skips_dependencies(&name).map_err(failed)? {
+            needs = Needs::default();
+        }
     }
-    let plan = Plan::new(&reading.catalog, &into_inner(needs), &choices)?;
+    let plan = Plan::new(&reading.catalog, &needs, &choices)?;
     let form = output.into();
     let filtered = Filtered::read(path, &plan, form, &limits)?;
     // The catalog may have changed since it was read for the plan.

@@ -68,8 +68,12 @@ pub(super) fn accept_result(
 ) -> Result<(), Error> {
     let verdict = judge(&problems, "that would be written", false);
     if verdict.is_ok() {
-        let known: BTreeSet<_> = known.iter().map(|it| &it.message).collect();
-        problems.retain(|it| !known.contains(&it.message));
+        // The change may have moved a problem to another line, and so its place does not count.
+        let subject = |it: &Problem| {
+            (it.rule, it.package.clone(), it.channel.clone(), it.bundle.clone(), it.message.clone())
+        };
+        let known: BTreeSet<_> = known.iter().map(subject).collect();
+        problems.retain(|it| !known.contains(&subject(it)));
     }
     note_problems(&problems, screen);
     verdict

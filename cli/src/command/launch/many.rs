@@ -310,9 +310,10 @@ async fn interrupted(
         .collect();
     let n_done = rows.iter().filter(|row| row.package.is_some()).count();
     let mut message = format!(
-        "interrupted: {n_done} of {} images are unpacked; {} still running in the namespace \
+        "interrupted; {n_done} of {} images {} unpacked; {} still running in the namespace \
          {namespace}",
         all.len(),
+        if n_done == 1 { "is" } else { "are" },
         with_verb(jobs.len(), "Job", ["is", "are"])
     );
     if n_open > 0 {

@@ -87,6 +87,28 @@ fn an_image_set_of_oc_mirror_selects_what_is_written() {
     assert!(stderr.contains("unknown field `minBundle`"), "{stderr}");
 }
 
+#[test]
+fn an_image_set_can_skip_dependencies() {
+    let requirement =
+        "- type: olm.package.required\n  value: {packageName: pot, versionRange: '>=1.0.0'}\n";
+    let catalog =
+        write(&[&*format!("{VALID}{requirement}"), &VALID.replace("tea", "pot")].join("---\n"));
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("set.yaml");
+    for (more, keeps_pot) in [("", true), (", skipDependencies: true", false)] {
+        let set = format!(
+            "kind: ImageSetConfiguration\nmirror:\n  operators:\n  - {{catalog: a/b:v1, packages: \
+             [{{name: tea}}]{more}}}\n"
+        );
+        fs::write(&config, set).unwrap();
+        let path = catalog.path().to_str().unwrap();
+        let filter = ["catalog", "filter", path, "--config", config.to_str().unwrap()];
+        let written = unlade(filter).success();
+        assert!(written.contains("tea.v1"), "{written}");
+        assert_eq!(written.contains("pot.v1"), keeps_pot, "{more}: {written}");
+    }
+}
+
 /// Filters a catalog that changes to `changed` after the command has validated it.
 fn filter_changing(catalog: &Path, changed: String) -> Finished {
     let directory = tempfile::tempdir().unwrap();

@@ -251,6 +251,23 @@ fn warnings_that_are_left_out_do_not_make_a_catalog_invalid() {
     assert!(problems.iter().all(|problem| problem.severity == Severity::Warning));
     let last = problems.last().unwrap().to_string();
     assert_eq!(last, "c.yaml: 100 more warnings of the catalog are not listed");
+    let mut sorted = problems.clone();
+    sorted.sort();
+    assert_eq!(sorted, problems, "what is not listed stays last");
+}
+
+#[test]
+fn errors_that_are_left_out_prevent_loading_only_if_their_rules_do() {
+    let n_loading_problems = |document: &str| {
+        let text = format!("---\n{document}").repeat(MAX_PROBLEMS + 1);
+        let mut catalog = Catalog::default();
+        catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+        assert!(catalog.validate().len() > MAX_PROBLEMS);
+        catalog.loading_problems().len()
+    };
+    let bundle = "schema: olm.bundle\npackage: tea\nname: a\nimage: a/b:1\n";
+    assert_eq!(n_loading_problems(bundle), 0, "the bundles have no version");
+    assert_eq!(n_loading_problems("name: a\n"), MAX_PROBLEMS + 1, "the metas have no schema");
 }
 
 #[test]

@@ -147,18 +147,8 @@ impl ImageSet {
     ///
     /// Returns an error if the file does not contain the catalog, or if a version is invalid.
     pub fn choices(&self, name: &str, catalog: &Catalog) -> Result<Vec<Choice>, Error> {
-        let plain = |name: &str| name.strip_prefix("docker://").unwrap_or(name).to_owned();
-        let is_selected = |it: &&Operators| plain(&it.catalog) == plain(name);
-        let mut selected: Vec<_> = self.operators.iter().filter(is_selected).collect();
-        if let ([], [only]) = (selected.as_slice(), self.operators.as_slice()) {
-            selected.push(only);
-        }
-        if selected.is_empty() {
-            let names = excerpt::list(self.operators.iter().map(|it| it.catalog.clone()), ", ");
-            return Err(Error::Catalog { name: name.to_owned(), names });
-        }
         let mut choices = Vec::new();
-        for operators in selected {
+        for operators in self.select(name)? {
             let full = operators.full;
             if operators.packages.is_empty() {
                 choices.extend(catalog.packages.iter().map(|package| Choice {
@@ -189,6 +179,31 @@ impl ImageSet {
             }
         }
         Ok(choices)
+    }
+
+    /// Checks whether the file says `skipDependencies` for the catalog `name`, in each of its
+    /// entries.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file does not contain the catalog.
+    pub fn skips_dependencies(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.select(name)?.into_iter().all(|operators| operators.skip_dependencies))
+    }
+
+    /// Returns the entries for the catalog `name`.
+    fn select(&self, name: &str) -> Result<Vec<&Operators>, Error> {
+        let plain = |name: &str| name.strip_prefix("docker://").unwrap_or(name).to_owned();
+        let is_selected = |it: &&Operators| plain(&it.catalog) == plain(name);
+        let mut selected: Vec<_> = self.operators.iter().filter(is_selected).collect();
+        if let ([], [only]) = (selected.as_slice(), self.operators.as_slice()) {
+            selected.push(only);
+        }
+        if selected.is_empty() {
+            let names = excerpt::list(self.operators.iter().map(|it| it.catalog.clone()), ", ");
+            return Err(Error::Catalog { name: name.to_owned(), names });
+        }
+        Ok(selected)
     }
 }
 

@@ -242,7 +242,9 @@ impl<'a> Recording<'a> {
     /// Returns the failure for content that could not be removed.
     fn fail_with_content(&self) -> NextRequest {
         let name = self.plan.name();
-        let hint = format!("delete the ConfigMap {name}, because it still contains the content");
+        let hint = format!(
+            "delete the ConfigMap {name}, because it still contains the content of the wrong image"
+        );
         NextRequest::Done(Err(self.failure.clone().with_advice(hint, &[])))
     }
 }

@@ -1,4 +1,4 @@
-//! [`Pace`]: spaces out packs whose images the nodes have to pull (docs/decisions/0039).
+//! [`PullPace`]: spaces out packs whose images the nodes have to pull (docs/decisions/0039).
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ const BURST: u32 = 10;
 /// 10 s, 20 s, and so on. So packs are admitted as fast as a kubelet with the default limits pulls
 /// their images. If the nodes have the images of a pack already, the next packs start at once.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct PullPace {
     state: Mutex<State>,
     changed: Notify,
 }
@@ -36,7 +36,7 @@ struct State {
     pulled: Option<Instant>,
 }
 
-impl Pace {
+impl PullPace {
     /// Waits until a node can pull the images of a pack without exceeding its limit.
     pub(super) async fn admit(&self, n_images: usize) {
         let n_images = u32::try_from(n_images).unwrap_or(u32::MAX);
@@ -104,12 +104,15 @@ impl State {
     }
 }
 
-/// Checks whether this event reports that a node has pulled one of these images, which were not
-/// present before.
-pub(super) fn reports_pull(event: &Event, images: &[&str]) -> bool {
-    let is_new = |message: &String| message.starts_with("Successfully pulled");
-    event.message.as_ref().is_some_and(is_new)
-        && images.iter().any(|image| reports_image_present(event, image))
+/// Returns whether a node has pulled any of these images, or `None` if no event is about them.
+///
+/// The kubelet combines events of the same kind, so the events need not name all images.
+pub(super) fn has_pulled(events: &[Event], images: &[&str]) -> Option<bool> {
+    let is_of_images = |event: &&Event| images.iter().any(|it| reports_image_present(event, it));
+    let is_pull = |event: &Event| {
+        event.message.as_ref().is_some_and(|message| message.contains("Successfully pulled"))
+    };
+    events.iter().filter(is_of_images).map(is_pull).reduce(|any, is_pull| any || is_pull)
 }
 
 #[cfg(test)]
@@ -117,7 +120,7 @@ mod tests {
     use super::*;
 
     /// Admits packs of this size until `n_packs` are admitted, and returns when each was.
-    async fn admit(pace: &Pace, size: usize, n_packs: usize) -> Vec<Duration> {
+    async fn admit(pace: &PullPace, size: usize, n_packs: usize) -> Vec<Duration> {
         let start = Instant::now();
         let mut times = Vec::new();
         for _ in 0..n_packs {
@@ -133,7 +136,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn packs_start_as_fast_as_a_kubelet_pulls_their_images() {
-        let pace = Pace::default();
+        let pace = PullPace::default();
         assert_eq!(millis(&admit(&pace, 8, 4).await), [0, 1200, 2800, 4400]);
         pace.note(Some("a"), true);
         pace.note(Some("b"), true);
@@ -144,12 +147,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_pack_that_is_larger_than_the_burst_waits_only_for_others() {
-        assert_eq!(millis(&admit(&Pace::default(), 16, 3).await), [0, 3200, 6400]);
+        assert_eq!(millis(&admit(&PullPace::default(), 16, 3).await), [0, 3200, 6400]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn packs_whose_images_are_present_start_at_once() {
-        let pace = Pace::default();
+        let pace = PullPace::default();
         admit(&pace, 8, 1).await;
         let (waiting, ()) = tokio::join!(admit(&pace, 8, 3), async {
             tokio::time::sleep(Duration::from_millis(900)).await;
@@ -164,19 +167,24 @@ mod tests {
     }
 
     #[test]
-    fn only_a_pull_of_the_images_counts() {
-        let event = |reason: &str, message: &str| {
-            let mut event = Event::default();
-            (event.reason, event.message) = (Some(reason.to_owned()), Some(message.to_owned()));
-            reports_pull(&event, &["r.example/etcd:1"])
+    fn only_events_of_the_images_count() {
+        let has_pulled = |events: &[(&str, &str)]| {
+            let event = |&(reason, message): &(&str, &str)| {
+                let mut event = Event::default();
+                (event.reason, event.message) = (Some(reason.to_owned()), Some(message.to_owned()));
+                event
+            };
+            let events: Vec<_> = events.iter().map(event).collect();
+            has_pulled(&events, &["r.example/etcd:1"])
         };
-        let pulled = |image: &str| format!("Successfully pulled image \"{image}\" in 95ms");
-        assert!(event("Pulled", &pulled("r.example/etcd:1")));
-        assert!(!event("Pulled", &pulled("r.example/tool:1")));
-        assert!(!event(
-            "Pulled",
-            "Container image \"r.example/etcd:1\" already present on machine"
-        ));
-        assert!(!event("Pulling", "Pulling image \"r.example/etcd:1\""));
+        let pulled = ("Pulled", r#"Successfully pulled image "r.example/etcd:1" in 95ms"#);
+        let other = ("Pulled", r#"Successfully pulled image "r.example/tool:1" in 95ms"#);
+        let present =
+            ("Pulled", r#"Container image "r.example/etcd:1" already present on machine"#);
+        let pulling = ("Pulling", r#"Pulling image "r.example/etcd:1""#);
+        assert_eq!(has_pulled(&[pulling, pulled]), Some(true));
+        assert_eq!(has_pulled(&[pulled, present]), Some(true));
+        assert_eq!(has_pulled(&[present, other]), Some(false));
+        assert_eq!(has_pulled(&[pulling, other]), None);
     }
 }

@@ -13,13 +13,13 @@ use kube::ResourceExt;
 use tokio::time::{Instant, timeout_at};
 
 use super::culprit::culprit;
-use super::pace::{Pace, reports_pull};
+use super::pace::{PullPace, has_pulled};
 use super::{Ended, Member, Single};
 use crate::launch::Launch;
 use crate::launch::attempt::LaunchBaseline;
 use crate::launch::decision::AttemptEnd;
 use crate::launch::image::Wanted;
-use crate::launch::judge::pod_progress::{attempt_pods, has_started, node};
+use crate::launch::judge::pod_progress::{attempt_pods, node};
 use crate::launch::judge::{Attempt, Budget, Conclusion, Judge, Judgement, State, Written};
 use crate::launch::watch::Watch;
 use crate::object::Plan;
@@ -44,7 +44,7 @@ pub(super) struct Attempted<'m> {
 
 /// How a launch continues after a shared attempt that did not fill its ConfigMap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Continuation {
+enum AfterShared {
     /// It shares another attempt.
     Share,
     /// It continues alone, from what it had found before.
@@ -62,16 +62,16 @@ pub(super) async fn run<'m>(
     launcher: &Launcher,
     members: Vec<Member<'m>>,
     found: Option<Job>,
-    pace: &Pace,
+    pace: &PullPace,
     ended: Ended<'_>,
 ) -> Attempted<'m> {
-    let (continuations, job) = share(launcher, &members, found, pace, ended).await;
+    let (continuations, job) = make_attempt(launcher, &members, found, pace, ended).await;
     let mut attempted = Attempted { job, ..Attempted::default() };
     for (place, member) in members.into_iter().enumerate() {
         match continuations.get(&place) {
-            Some(Continuation::Share) => attempted.again.push(member),
-            Some(Continuation::Alone) => attempted.left.push(member.into()),
-            Some(Continuation::StartOver) => {
+            Some(AfterShared::Share) => attempted.again.push(member),
+            Some(AfterShared::Alone) => attempted.left.push(member.into()),
+            Some(AfterShared::StartOver) => {
                 let Member { index, launch, .. } = member;
                 attempted.left.push(Single { index, launch, opened: None });
             }
@@ -82,14 +82,14 @@ pub(super) async fn run<'m>(
 }
 
 /// How the launches continue that the attempt did not finish, by their places.
-type Continuations = BTreeMap<usize, Continuation>;
+type Continuations = BTreeMap<usize, AfterShared>;
 
 /// Makes the attempt. Also returns the name of the Job if no launch continues.
-async fn share(
+async fn make_attempt(
     launcher: &Launcher,
     members: &[Member<'_>],
     found: Option<Job>,
-    pace: &Pace,
+    pace: &PullPace,
     ended: Ended<'_>,
 ) -> (Continuations, Option<String>) {
     let uid = |member: &Member<'_>| member.opened.baseline.facts.config_map_uid.clone();
@@ -118,7 +118,7 @@ async fn share(
         Err(failure) => {
             let failure = Box::new(failure);
             lead.report.step(Step::Retrying { failure, after: Duration::ZERO });
-            return ((0..members.len()).map(|place| (place, Continuation::Alone)).collect(), None);
+            return ((0..members.len()).map(|place| (place, AfterShared::Alone)).collect(), None);
         }
     };
     let attempts: Vec<_> = members.iter().map(|member| lead.attempt_of(&attempt, member)).collect();
@@ -138,7 +138,6 @@ async fn share(
         failed: BTreeMap::new(),
         places: &places,
         pace,
-        has_written: false,
         ended,
     };
     let continuations = Box::pin(following.follow()).await;
@@ -212,9 +211,7 @@ struct Following<'f> {
     open: BTreeMap<usize, Open<'f>>,
     failed: BTreeMap<usize, GivenUp<'f>>,
     places: &'f Places,
-    pace: &'f Pace,
-    /// Whether the pod has written any ConfigMap.
-    has_written: bool,
+    pace: &'f PullPace,
     ended: Ended<'f>,
 }
 
@@ -247,7 +244,9 @@ impl Following<'_> {
             if is_replaced {
                 // The pod is not the requested one, so it should write nothing more.
                 let job = &self.attempt.job;
-                let message = format!("the Job {job} is ended because of another image");
+                let message = format!(
+                    "the Job {job} was ended because the image of another bundle in it was replaced"
+                );
                 self.fail_all(AttemptEnd::Retryable, &Failure::new(Reason::Killed, message));
             }
             if self.open.is_empty() {
@@ -333,10 +332,8 @@ impl Following<'_> {
         let images: Vec<_> = volumes.iter().map(|(_, image)| image.as_str()).collect();
         for pod in attempt_pods(&self.watch.seen, self.attempt) {
             let events = self.watch.seen.events.about(pod.uid().as_ref());
-            let has_pulled = events.iter().any(|event| reports_pull(event, &images));
-            // A pod that did not start is no evidence that its images were present. Its status can
-            // arrive later than the ConfigMap that it has written.
-            if has_pulled || self.has_written || has_started(pod) {
+            // Events can arrive later than the ConfigMaps.
+            if let Some(has_pulled) = has_pulled(&events, &images) {
                 self.pace.note(node(pod), has_pulled);
             }
         }
@@ -344,7 +341,6 @@ impl Following<'_> {
 
     /// Ends the launches whose ConfigMaps were written.
     async fn finish(&mut self, written: Vec<(usize, Box<Written>)>) {
-        self.has_written |= !written.is_empty();
         let written = written.into_iter().filter_map(|(place, written)| {
             let open = self.open.remove(&place)?;
             self.lock().remove(&place);

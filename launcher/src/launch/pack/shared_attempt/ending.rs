@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::batch::v1::Job;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Continuation, Continuations, Following, GivenUp};
+use super::{AfterShared, Continuations, Following, GivenUp};
 use crate::launch::course::STOPPING;
 use crate::launch::course::recording::Recording;
 use crate::launch::decision::{AttemptEnd, EndJob, decide};
@@ -22,9 +22,9 @@ impl Following<'_> {
         let continues = |place: &usize| {
             let continuation = match *place == culprit {
                 // The Job may have filled ConfigMaps after all.
-                _ if !is_ended => Continuation::StartOver,
-                true => Continuation::Alone,
-                false => Continuation::Share,
+                _ if !is_ended => AfterShared::StartOver,
+                true => AfterShared::Alone,
+                false => AfterShared::Share,
             };
             (*place, continuation)
         };
@@ -35,7 +35,7 @@ impl Following<'_> {
             open.member.launch.report.step(step.clone());
         }
         let failed = mem::take(&mut self.failed).into_iter();
-        continuations.extend(failed.map(|(place, _)| (place, Continuation::StartOver)));
+        continuations.extend(failed.map(|(place, _)| (place, AfterShared::StartOver)));
         continuations
     }
 
@@ -66,7 +66,7 @@ impl Following<'_> {
                 }
                 Err(failure) => {
                     launch.report.step(self.retrying(&failure));
-                    continuations.insert(place, Continuation::StartOver);
+                    continuations.insert(place, AfterShared::StartOver);
                 }
             }
         }
