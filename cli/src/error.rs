@@ -250,8 +250,8 @@ impl Error {
 }
 
 fn describe_launches(failed: usize, all: usize, not_deleted: usize) -> String {
-    let launches = format!("{failed} of {all} images were not launched");
-    let deletions = format!("{not_deleted} of {all} ConfigMaps were not deleted");
+    let launches = format!("{failed} of {all} images {} not launched", was(failed));
+    let deletions = format!("{not_deleted} of {all} ConfigMaps {} not deleted", was(not_deleted));
     match (failed, not_deleted) {
         (_, 0) => launches,
         (0, _) => deletions,
@@ -260,6 +260,9 @@ fn describe_launches(failed: usize, all: usize, not_deleted: usize) -> String {
 }
 
 fn finding_count(n_findings: usize) -> String {
-    let verb = if n_findings == 1 { "was" } else { "were" };
-    format!("{} {verb} reported", count(n_findings, "finding"))
+    format!("{} {} reported", count(n_findings, "finding"), was(n_findings))
+}
+
+fn was(n: usize) -> &'static str {
+    if n == 1 { "was" } else { "were" }
 }

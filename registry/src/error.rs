@@ -177,7 +177,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Denied { registry, credentials: None, .. } => Some(format!(
-                "if it is private, log in with `podman login {registry}` or `docker login \
+                "if the repository is private, log in with `podman login {registry}` or `docker login \
                  {registry}`"
             )),
             Self::Denied { registry, credentials: Some(origin), .. } => Some(format!(

@@ -30,7 +30,8 @@ pub struct Limits {
     pub patience: Duration,
     /// The lowest speed of a blob, in bytes per second.
     pub rate: u64,
-    /// The maximum number of attempts after the first one, for each request and for each blob.
+    /// The maximum number of attempts after the first one, for each request and for each blob. An
+    /// upload is not repeated.
     pub retries: usize,
     /// The first pause before another attempt. Each further pause is twice as long.
     pub pause: Duration,

@@ -21,7 +21,7 @@ impl fmt::Display for Remedy {
         f.write_str(match self {
             Self::CredentialsFile => "specify another file with credentials",
             Self::PlainHttp => "use HTTP if the registry has no TLS",
-            Self::Authority => "or specify a file with it",
+            Self::Authority => "or specify a file that contains it",
         })
     }
 }

@@ -8,7 +8,7 @@ use tonic::codegen::{Bytes, Service as _, http::Request};
 
 use crate::Server;
 
-/// Answers a call without a connection: `path` names the method, and `body` has the messages, each
+/// Handles a call without a connection: `path` names the method, and `body` has the messages, each
 /// with its length before it. Returns the size of the response in bytes: 0 if the path is invalid.
 pub fn call(server: &Server, path: &str, body: &[u8]) -> usize {
     let request = Request::post(path).header("content-type", "application/grpc");

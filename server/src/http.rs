@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// do not read could occupy all connections.
 const LIFETIME: Duration = Duration::from_mins(10);
 
-/// Answers requests until `stopped` ends, and then until the running requests have ended. It accepts
+/// Handles requests until `stopped` ends, and then until the running requests have ended. It accepts
 /// `limit` connections at a time, which all end with `cut`.
 pub(crate) async fn serve(
     listener: TcpListener,

@@ -234,7 +234,7 @@ fn remove(path: &Path, remove: impl Fn(&Path) -> io::Result<()>) -> Result<(), E
     }
 }
 
-/// Writes a file that everybody can read, whatever the mask of the process: upstream's caches
+/// Writes a file that every user can read, whatever the umask of the process: upstream's caches
 /// cannot be read by other users, which prevents them from being served.
 fn write_file(path: &Path, text: &[u8]) -> Result<(), Error> {
     let written = fs::write(path, text);

@@ -105,7 +105,7 @@ fn serve(parser: &mut lexopt::Parser) -> Result<Command, Error> {
                             && id.len() <= 253
                             && id.chars().all(|c| c.is_ascii_graphic())
                     },
-                    "expected 1 to 253 printable ASCII characters without blanks",
+                    "expected 1 to 253 printable ASCII characters without spaces",
                 )?);
             }
             Long("kubeconfig") => options.kubeconfig = Some(parser.value()?.into()),

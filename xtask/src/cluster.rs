@@ -185,7 +185,7 @@ fn status(testbed: &Testbed) -> Result<(), Error> {
         let (name, log) = (part.part.to_string(), part.log.display());
         let _ = writeln!(text, "{name:24} {state:8} {pid:>8}  {log}");
     }
-    // The parts are shown even if the API server does not answer.
+    // The parts are shown even if the API server does not respond.
     let nodes = testbed.kubectl(["get", "nodes", "--output=wide"]);
     if let Ok(nodes) = &nodes {
         let _ = write!(text, "\n{nodes}");

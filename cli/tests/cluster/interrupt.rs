@@ -73,7 +73,7 @@ fn cluster_cli_an_interrupted_list_says_how_far_it_is() {
         child.stdout = Some(lines.into_inner());
         let (code, stderr) = interrupt(&mut child);
         assert_eq!(code, Some(73), "{stderr}");
-        let expected = "interrupted: 0 of 2 images are unpacked; 2 Jobs are still running in ";
+        let expected = "interrupted; 0 of 2 images are unpacked; 2 Jobs are still running in ";
         assert!(stderr.contains(expected), "{stderr}");
     });
 }

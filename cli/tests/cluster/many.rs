@@ -25,7 +25,7 @@ fn cluster_cli_a_list_is_launched_and_ends_with_a_table() {
         );
         assert_eq!(rows[1][3..5], ["hello-operator", "0.2.0"]);
         assert!(done.stderr.contains(&format!("error: failed to launch {missing}: ")), "{done:?}");
-        assert!(done.stderr.ends_with("error: 1 of 3 images were not launched\n"), "{done:?}");
+        assert!(done.stderr.ends_with("error: 1 of 3 images was not launched\n"), "{done:?}");
     });
 }
 

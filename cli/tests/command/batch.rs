@@ -13,7 +13,7 @@ fn a_deletion_that_fails_does_not_count_as_a_launch_that_failed() {
     let (code, stderr) = cluster.start(&["launch", "--rm", IMAGE, OTHER]).wait();
     assert_eq!(code, Some(75), "{stderr}");
     assert!(stderr.contains("no deletions today"), "{stderr}");
-    assert!(stderr.ends_with("error: 1 of 2 ConfigMaps were not deleted\n"), "{stderr}");
+    assert!(stderr.ends_with("error: 1 of 2 ConfigMaps was not deleted\n"), "{stderr}");
 }
 
 #[test]
@@ -33,5 +33,5 @@ fn an_interruption_counts_only_bundles_that_could_be_loaded() {
     launch.interrupt();
     let (code, stderr) = launch.wait();
     assert_eq!(code, Some(73), "{stderr}");
-    assert!(stderr.contains("interrupted: 0 of 2 images are unpacked"), "{stderr}");
+    assert!(stderr.contains("interrupted; 0 of 2 images are unpacked"), "{stderr}");
 }

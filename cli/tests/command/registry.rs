@@ -88,7 +88,9 @@ fn a_bundle_in_a_private_registry_is_unpacked_with_credentials() {
     let stderr = unpack(&anonymous, &[&source]).failure(1);
     assert!(stderr.contains("denied access"), "{stderr}");
     assert!(
-        stderr.contains(&format!("hint: if it is private, log in with `podman login {address}`")),
+        stderr.contains(&format!(
+            "hint: if the repository is private, log in with `podman login {address}`"
+        )),
         "{stderr}"
     );
     let with_option = unpack(&anonymous, &[&source, "--authfile", login.to_str().unwrap()]);

@@ -72,8 +72,8 @@ pub enum Problem {
         /// The scheme, such as `https`.
         scheme: String,
     },
-    /// The text contains white space, such as a line break, or a control character.
-    #[error("it contains white space or a control character")]
+    /// The text contains whitespace, such as a line break, or a control character.
+    #[error("it contains whitespace or a control character")]
     Space,
     /// The text has 64 hex digits, as the ids of images in container engines do.
     #[error("it is the id of an image on one machine, not the name of an image")]
@@ -114,7 +114,7 @@ pub enum Problem {
     },
     /// The digest is invalid.
     #[error(
-        "its digest {digest:?} is not sha256: with 64, sha384: with 96 or sha512: with 128 lowercase hex digits"
+        "its digest {digest:?} must be sha256:, sha384: or sha512:, followed by 64, 96 or 128 lowercase hex digits respectively"
     )]
     Digest {
         /// The digest.

@@ -358,7 +358,7 @@ fn response_that_is_not_the_config_map_is_refused() {
     assert!(matches!(result, Err(Error::Deleted { .. })), "{result:?}");
 }
 
-/// Where it is written is decided by the request, and not by what the response says.
+/// The request, not the response, decides where the ConfigMap is written.
 #[test]
 fn a_config_map_that_claims_another_place_is_written_where_it_was_read() {
     for version in ["9".repeat(100_000), "../../pods?a=b#c".to_owned(), "\r\nX: y".to_owned()] {

@@ -196,21 +196,21 @@ fn measure_floor(
 
 const HEADING: &str = "\
 | work | grows with the number of | code | deviation | constant | for each 1,000 | \
-peak memory, least | most |
+peak memory after the first | after the last |
 |---|---|---|--:|--:|--:|--:|--:|
 ";
 
 fn row(axis: &Axis, work: &str, whose: &str, Series { times, peaks }: &Series) -> String {
     let Line { constant, slope, deviation } = fit::line(times);
-    let (least, most) = (peaks.first().unwrap_or(&f64::NAN), peaks.last().unwrap_or(&f64::NAN));
+    let (first, last) = (peaks.first().unwrap_or(&f64::NAN), peaks.last().unwrap_or(&f64::NAN));
     format!(
         "| {work} | {} | {whose} | {:.1} % | {} ms | {} ms | {} MiB | {} MiB |\n",
         axis.what,
         deviation * 100.0,
         digits(constant),
         digits(slope * 1e3),
-        digits(*least),
-        digits(*most)
+        digits(*first),
+        digits(*last)
     )
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct PodArgs {
     /// Give the nodes the credentials that podman or docker has stored on this machine for the
     /// bundle image
     ///
-    /// Creates a Secret with only these credentials, and deletes it when the bundle is unpacked. If
+    /// Creates a Secret with only these credentials, and deletes it when the attempt has ended. If
     /// the command ends earlier, the Secret is deleted with the Job. Until then, anyone who can
     /// read Secrets in the namespace, or create pods in it, can use the credentials. If the same
     /// credentials are stored for the tool image, the Secret also has an entry for that image.
@@ -186,7 +186,7 @@ fn user(text: &str) -> Result<launcher::User, &'static str> {
         // `runAsNonRoot`.
         uid => match uid.parse() {
             Ok(uid @ 1..=2_147_483_647) => Ok(launcher::User::Fixed(uid)),
-            _ => Err("expected a uid from 1 to 2147483647, `unset` or `auto`"),
+            _ => Err("expected a uid from 1 to 2147483647, unset or auto"),
         },
     }
 }

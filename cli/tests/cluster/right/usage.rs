@@ -65,8 +65,8 @@ const fn right(
 pub(super) const RIGHTS: [Right; 31] = [
     right("configmaps", "create", Usage::Launch, (FORBIDDEN, "failed to create the ConfigMap")),
     right("configmaps", "get", Usage::Adapted, (FORBIDDEN, "failed to read the ConfigMap")),
-    right("configmaps", "list", Usage::Launch, (FORBIDDEN, "failed to watch the configmaps")),
-    right("configmaps", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch the configmaps")),
+    right("configmaps", "list", Usage::Launch, (FORBIDDEN, "failed to watch the ConfigMaps")),
+    right("configmaps", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch the ConfigMaps")),
     right("configmaps", "patch", Usage::Adapted, (FORBIDDEN, "failed to annotate the ConfigMap")),
     right("configmaps", "delete", Usage::Removed, (FORBIDDEN, "failed to delete the ConfigMap")),
     right(
@@ -102,12 +102,12 @@ pub(super) const RIGHTS: [Right; 31] = [
     right("rolebindings", "delete", Usage::Remade, (FORBIDDEN, "failed to delete the RoleBinding")),
     right("jobs", "create", Usage::Launch, (FORBIDDEN, "failed to create the Job")),
     right("jobs", "get", Usage::Taken, (FORBIDDEN, "failed to read the Job")),
-    right("jobs", "list", Usage::Launch, (FORBIDDEN, "failed to watch the jobs")),
-    right("jobs", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch the jobs")),
+    right("jobs", "list", Usage::Launch, (FORBIDDEN, "failed to watch the Jobs")),
+    right("jobs", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch the Jobs")),
     right("jobs", "patch", Usage::Ended, (41, "the Job goes on")),
     right("jobs", "delete", Usage::Cancelled, (FORBIDDEN, "failed to delete the Job")),
-    right("pods", "list", Usage::Launch, (FORBIDDEN, "failed to watch the pods")),
-    right("pods", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch the pods")),
+    right("pods", "list", Usage::Launch, (FORBIDDEN, "failed to watch the Pods")),
+    right("pods", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch the Pods")),
     right("pods", "create", Usage::Tried, (0, "pod-inject is skipped")),
     // The launch works without these, but reports less.
     right("pods/log", "get", Usage::Logged, (11, "without the log")),
