@@ -46,7 +46,8 @@ pub(crate) const TABLE: &str = "  0  success, or the reader of the output closed
   3  the input is not a bundle, a catalog or a ConfigMap, or it is broken
   4  the input is larger than a ConfigMap or one of the limits allows
   5  --strict was given, and part of the bundle is dropped or invalid, or the catalog has a warning
-  10 to 89  an operation on the cluster failed; each reason has a code: docs/reference/exit-codes.md";
+  10 to 89  an operation on the cluster failed; each reason has a code: docs/reference/exit-codes.md
+  130, 143  Ctrl-C or SIGTERM ended `unlade launch` at once";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

@@ -105,14 +105,17 @@ fn cluster_pods_that_come_and_go_do_not_change_the_address_of_the_bridge() {
         assert!(finished.status.success(), "{arguments}: {finished:?}");
         String::from_utf8(finished.stdout).unwrap()
     };
+    // An earlier run that failed may have left it.
+    let remove = || _ = Command::new("ip").args(["link", "delete", "port0"]).output();
     let addresses = cluster.testbed().within(|| {
+        remove();
         let address = || ip("-brief link show node0").split_whitespace().nth(2).unwrap().to_owned();
         let before = address();
         // No pod has a lower address.
         ip("link add port0 address 00:00:00:00:00:02 type veth peer name port1");
         ip("link set port0 master node0");
         let during = address();
-        ip("link delete port0");
+        remove();
         Ok([before, during])
     });
     let [before, during] = addresses.unwrap();

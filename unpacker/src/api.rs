@@ -83,9 +83,12 @@ pub(crate) enum Error {
         #[source]
         source: Option<unlade_config_map::object::Error>,
     },
-    /// The API server did not respond.
-    #[error("the API server did not respond")]
+    /// No response was received, or it could not be read.
+    #[error("the request to the API server failed")]
     Connection(#[from] connect::Error),
+    /// The deadline passed before a request, because other ConfigMaps took too long.
+    #[error("no time is left to fill the ConfigMap {name}")]
+    NoTime { name: String },
     /// The ConfigMap cannot be serialized.
     #[error("failed to serialize the ConfigMap {name}")]
     Json { name: String, source: serde_json::Error },
@@ -149,7 +152,7 @@ pub(crate) fn attempt(
     let name = &encoded.metadata.name;
     let path = format!("/api/v1/namespaces/{}/configmaps/{name}", encoded.metadata.namespace);
     let request = Request { method: Method::Get, path, body: Vec::new() };
-    let response = status::check(name, server.call(&request, pace.timeout())?)?;
+    let response = status::check(name, server.call(&request, pace.timeout(name)?)?)?;
     let existing = ConfigMap::parse_json(&response.body)
         .map_err(|source| Error::Response { name: name.clone(), source: Some(source) })?;
     // Without a version, the write could overwrite the changes of other clients.
@@ -167,7 +170,7 @@ pub(crate) fn attempt(
     let body =
         serde_json::to_vec(&filled).map_err(|source| Error::Json { name: name.clone(), source })?;
     let request = Request { method: Method::Put, body, ..request };
-    status::check(name, server.call(&request, pace.timeout())?)?;
+    status::check(name, server.call(&request, pace.timeout(name)?)?)?;
     Ok(Filled::Written)
 }
 

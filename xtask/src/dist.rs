@@ -67,8 +67,8 @@ const fn command(name: &'static str) -> Program {
     }
 }
 
-/// The maximum size of the unpacker, in bytes.
-const BUDGET: u64 = 6_500_000;
+/// The maximum size of the unpacker, in bytes. It is copied into the pod of each bundle.
+pub(crate) const BUDGET: u64 = 3_300_000;
 /// Functions that the unpacker must not be linked with, because it runs in the file system of a
 /// hostile bundle: with these, a static glibc loads shared objects from that file system.
 const FORBIDDEN: [&str; 7] = [
@@ -105,14 +105,19 @@ pub(crate) struct Target {
 impl Target {
     /// Returns each architecture once, in a fixed order.
     pub(crate) fn architectures(&self) -> Result<Vec<Architecture>, Error> {
-        let mut all = self.architecture.clone();
-        if all.is_empty() {
-            all.push(Architecture::host()?);
+        if self.architecture.is_empty() {
+            return Ok(vec![Architecture::host()?]);
         }
-        all.sort();
-        all.dedup();
-        Ok(all)
+        Ok(distinct(&self.architecture))
     }
+}
+
+/// Returns each of these architectures once, in a fixed order.
+pub(crate) fn distinct(architectures: &[Architecture]) -> Vec<Architecture> {
+    let mut all = architectures.to_vec();
+    all.sort();
+    all.dedup();
+    all
 }
 
 /// The results of a build.

@@ -51,8 +51,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["output", "name", "push"])]
     tree: Option<PathBuf>,
     /// Also copy the image to a registry, with a name such as `registry.example/unlade/unpacker:1`.
-    /// If the registry requires credentials, those of podman or docker are used, or the variable
-    /// UNLADE_REGISTRY_CREDENTIALS=USER:PASSWORD.
+    /// If the registry requires credentials, the variable UNLADE_REGISTRY_CREDENTIALS=USER:PASSWORD
+    /// is used, else those that podman or docker has stored.
     #[arg(long, value_name = "NAME")]
     push: Option<ImageReference>,
     /// Connect to the registry without TLS.

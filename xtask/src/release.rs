@@ -46,6 +46,12 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let toolchains = toolchains(&arguments.architecture)?;
+    let host = Architecture::host()?;
+    if !toolchains.iter().any(|[_, command]| command.architecture == host) {
+        let what = "the command writes its manual pages itself, so name the architecture of this \
+                    machine too";
+        return Err(Error::Found(what.into()));
+    }
     let directory = workspace::target().join(format!("release-{VERSION}"));
     if directory.exists() {
         fs::remove_dir_all(&directory).map_err(Error::file(&directory))?;
@@ -89,7 +95,7 @@ fn toolchains(named: &[Architecture]) -> Result<Vec<[Toolchain; 2]>, Error> {
     let [command, _] = &COMMANDS;
     let find = |it: Architecture| Ok([UNPACKER.toolchain(it)?, command.toolchain(it)?]);
     if !named.is_empty() {
-        return named.iter().copied().map(find).collect();
+        return dist::distinct(named).into_iter().map(find).collect();
     }
     let mut found = Vec::new();
     for architecture in ARCHITECTURES {
@@ -125,14 +131,9 @@ fn entries(commands: &[Shipped]) -> Result<Vec<Entry>, Error> {
 /// Returns the manual pages and completion scripts, which the programs for this machine write.
 fn documents<'a>(built: impl Iterator<Item = &'a Shipped>) -> Result<Vec<Entry>, Error> {
     let host = Architecture::host()?;
-    let runnable: Vec<_> = built.filter(|shipped| shipped.architecture == host).collect();
-    if runnable.is_empty() {
-        let what = "the command writes its manual pages itself, so name the architecture of this \
-                    machine too";
-        return Err(Error::Found(what.into()));
-    }
+    let runnable = built.filter(|shipped| shipped.architecture == host);
     let mut documents = Vec::new();
-    for (shipped, program) in runnable.into_iter().zip(&COMMANDS) {
+    for (shipped, program) in runnable.zip(&COMMANDS) {
         let pages = workspace::target().join("shipped/man");
         if pages.exists() {
             fs::remove_dir_all(&pages).map_err(Error::file(&pages))?;

@@ -168,6 +168,11 @@ impl Suite {
             if (test.kind == Kind::Child) != test.name.starts_with(CHILD) {
                 report("must be named child_* if and only if it is a child program");
             }
+            for prefix in [CLUSTER, CHILD] {
+                if test.name.contains(prefix) && !test.name.starts_with(prefix) {
+                    report(&format!("contains {prefix}, so the harness would skip it"));
+                }
+            }
             let is_part =
                 |other: &&Test| other.name != test.name && other.name.contains(&test.name);
             if test.kind != Kind::Plain

@@ -48,8 +48,9 @@ pub(crate) enum CatalogCommand {
 
 /// Check whether a catalog is valid
 ///
-/// Accepts and refuses the same catalogs as `opm validate`. Reports all problems at once, with
-/// their files and lines. A warning is about something that `opm` accepts but drops, or that is
+/// Accepts and refuses the same catalogs as `opm validate`, except that links out of the catalog,
+/// devices and content above a limit are errors. Reports all problems at once, with their files and
+/// lines. A warning is about something that `opm` accepts but drops, or that is
 /// probably a mistake.
 #[derive(Debug, Group)]
 pub(crate) struct Validate {
@@ -210,7 +211,7 @@ pub(crate) struct Filter {
     /// Keep what an ImageSetConfiguration of oc-mirror selects
     ///
     /// If the file has several catalogs, the name of CATALOG selects one. The versions are selected
-    /// as by oc-mirror v2: without a version, the head of a channel; without a channel, the default
+    /// as in oc-mirror v2: without a version, the head of a channel; without a channel, the default
     /// channel.
     #[arg(long, conflicts_with = "choices", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -133,6 +133,7 @@ fn cluster_cli_a_killed_launch_leaves_a_secret_with_one_entry_that_the_job_owns(
         let data = get(r"{.items[*].data.\.dockerconfigjson}");
         let config: Value = serde_json::from_slice(&BASE64_STANDARD.decode(data).unwrap()).unwrap();
         let entries = config["auths"].as_object().unwrap();
+        assert_eq!(entries.len(), 1, "{:?}", entries.keys());
         assert!(entries.keys().all(|entry| !entry.contains("other.example")), "no other login");
         stage.kubectl(&["delete", "jobs", "--all"]);
         while !secrets(stage).is_empty() {

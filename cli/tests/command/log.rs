@@ -18,7 +18,7 @@ fn phases_are_logged_at_the_first_level_and_requests_at_the_second() {
     let created = "request{method=POST path=\"/apis/batch/v1/namespaces/default/jobs\"";
     let line = all.stderr.lines().find(|line| line.contains(created) && line.contains("201"));
     assert!(line.is_some_and(|line| line.contains("launch{image=")), "{all:?}");
-    assert!(all.stderr.contains(":watch{kind=\"pods\"}:request{"), "{all:?}");
+    assert!(all.stderr.contains(":watch{kind=\"Pods\"}:request{"), "{all:?}");
     assert!(all.stderr.contains(" kube_client::"), "{all:?}");
 }
 

@@ -128,22 +128,3 @@ fn help_of_a_pipe_has_no_colours_unless_they_are_asked_for() {
     let coloured = unlade([&arguments[..], &["--color", "always"]].concat()).success();
     assert!(coloured.contains("\u{1b}[1m"), "{coloured}");
 }
-
-#[test]
-fn the_readme_shows_the_output_for_the_example() {
-    let readme = include_str!("../../../README.md");
-    let example = unlade_tests::example();
-    let example = example.to_str().unwrap();
-    let summary = unlade(["unpack", example, "-o", "summary"]).success();
-    assert_data_eq!(block(readme, "cargo run -- unpack examples/hello-operator"), summary);
-    let loaded = piped(["load"], unlade(["unpack", example]).success()).success();
-    let shown = block(readme, "unlade unpack examples/hello-operator -o yaml | unlade load");
-    assert_data_eq!(shown, loaded);
-}
-
-/// Returns the output that `readme` shows for the command line `line`.
-fn block<'a>(readme: &'a str, line: &str) -> &'a str {
-    let start = format!("```console\n$ {line}\n");
-    let (_, behind) = readme.split_once(&start).unwrap();
-    behind.split_once("```").unwrap().0
-}

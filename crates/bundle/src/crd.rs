@@ -75,7 +75,7 @@ pub fn read_apis(root: Value<'_>, max: usize, reader: &mut Reader<'_>) -> Vec<Ap
     }
     if version == "v1beta1" {
         let version = reader.string(spec.get("version"), "spec.version");
-        if !version.is_empty() {
+        if !version.is_empty() && apis.len() < max {
             apis.push(Api { version, ..base });
         }
     }

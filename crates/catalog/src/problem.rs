@@ -23,7 +23,7 @@ pub struct Problem {
     /// Where it is.
     #[serde(flatten)]
     pub place: Place,
-    /// Whether `opm` refuses the catalog because of it.
+    /// Whether it makes the catalog invalid.
     pub severity: Severity,
     /// The rule.
     pub rule: Rule,
@@ -44,9 +44,10 @@ pub struct Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// `opm` refuses the catalog.
+    /// The catalog is invalid: `opm` refuses it, it exceeds a limit of unlade, or a link leads out of
+    /// it.
     Error,
-    /// `opm` accepts the catalog, but loses something.
+    /// `opm` accepts the catalog, but drops a part of it, or the content is probably a mistake.
     Warning,
 }
 

@@ -191,14 +191,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cluster_without_such_catalogs_is_ok() {
+    async fn catalogs_without_extraction_are_ok() {
         let check = checked(|_| Ok(vec![catalog("plain", &json!({}))])).await;
         assert_eq!(check.outcome, Outcome::Ok, "{check:?}");
         assert!(check.message.starts_with("none of 1 CatalogSources has"), "{check:?}");
     }
 
     #[tokio::test]
-    async fn a_cluster_without_olm_is_reported() {
+    async fn missing_kinds_of_olm_are_reported() {
         // The second user may list the CatalogSources of one namespace, but not those of all
         // namespaces.
         let responses: [Responses; 2] =

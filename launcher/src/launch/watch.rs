@@ -40,7 +40,7 @@ const CONFIG_MAPS: &str = "ConfigMaps";
 const EVENTS: &str = "Events";
 const JOBS: &str = "Jobs";
 const NAMESPACES: &str = "Namespaces";
-const PODS: &str = "pods";
+const PODS: &str = "Pods";
 
 /// The watches of one attempt.
 pub(super) struct Watch {

@@ -62,7 +62,7 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
 }
 
 /// Returns the rules for failed pods. A disrupted pod is replaced, but not that of a pack, because
-/// another one would write ConfigMaps again whose launches have ended.
+/// another one would overwrite ConfigMaps whose launches have already ended.
 fn rules(is_pack: bool) -> Vec<PodFailurePolicyRule> {
     let disrupted = PodFailurePolicyOnPodConditionsPattern {
         type_: "DisruptionTarget".into(),

@@ -155,12 +155,18 @@ impl Disk {
         if self.existing.is_some() {
             return self.extend(&sizes, &root, name, (path, stage));
         }
-        let files = output::LayoutFiles::new(root)?;
+        let files = output::LayoutFiles::new(root.clone())?;
         let written = match output.transport {
             Transport::OciArchive => {
                 files.write_archive(&self.directory, &sizes, path, &stage.join("archive"))
             }
-            _ => files.write_directory(&self.directory, path),
+            _ => match files.write_directory(&self.directory, path) {
+                // Another copy has created the layout in the meantime.
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                    return self.extend(&sizes, &root, name, (path, stage));
+                }
+                written => written,
+            },
         };
         written.map_err(fails)
     }

@@ -23,8 +23,8 @@ pub(crate) struct Args {
     #[arg(short, long, default_value_t = 50051, value_name = "PORT")]
     pub(crate) port: u16,
 
-    /// Serve metrics for Prometheus at this address: an IP address, `localhost` or nothing, and a
-    /// port, such as `:8080`
+    /// Serve metrics for Prometheus at this address: a port, optionally after an IP address or
+    /// `localhost`, such as `:8080`
     #[arg(long, value_parser = address::parse_local, value_name = "ADDRESS")]
     pub(crate) metrics_addr: Option<SocketAddr>,
 

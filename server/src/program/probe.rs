@@ -34,7 +34,7 @@ const MAX_RESPONSE: usize = 1 << 16;
 #[derive(Debug, Parser)]
 #[command(name = "grpc_health_probe", version)]
 struct Args {
-    /// The address: an IP address, `localhost` or nothing, and a port, such as `:50051`
+    /// The address: a port, optionally after an IP address or `localhost`, such as `:50051`
     #[arg(long, value_parser = address::parse)]
     addr: SocketAddr,
 

@@ -87,9 +87,14 @@ impl<'a, C: Clock> Pace<'a, C> {
         Self { policy, clock, tries: 0, denied: None, previous: None, random }
     }
 
-    /// Returns the maximum time of the next request.
-    pub(crate) fn timeout(&self) -> Duration {
-        self.policy.request.min(self.left())
+    /// Returns the maximum time of the next request. Fails if no time is left for the ConfigMap
+    /// `name`.
+    pub(crate) fn timeout(&self, name: &str) -> Result<Duration, Error> {
+        let left = self.left();
+        if left.is_zero() {
+            return Err(Error::NoTime { name: name.to_owned() });
+        }
+        Ok(self.policy.request.min(left))
     }
 
     /// Waits after `error`, or returns it if another attempt is pointless or no time is left. If the
@@ -103,6 +108,7 @@ impl<'a, C: Clock> Pace<'a, C> {
                 {
                     self.previous.take().unwrap_or(error)
                 }
+                Error::NoTime { .. } => self.previous.take().unwrap_or(error),
                 error => error,
             });
         };

@@ -301,6 +301,17 @@ fn a_request_that_the_deadline_cuts_short_does_not_hide_the_failure_before_it() 
     }
 }
 
+#[test]
+fn nothing_is_requested_after_the_deadline() {
+    let clock = StillClock::default();
+    let policy = Policy { deadline: Duration::ZERO, ..Policy::default() };
+    let script = Script::new(vec![existing()]);
+    let mut pace = Pace::new(&policy, &clock);
+    let error = fill(&script, &encoded(), unlade_config_map::fill, &mut pace).unwrap_err();
+    assert!(matches!(error, Error::NoTime { .. }), "{error:?}");
+    assert_eq!(script.methods(), "");
+}
+
 /// A server that is starting responds with 503, and then denies access until it has read its Roles.
 #[test]
 fn the_wait_after_a_denial_restarts_after_another_response() {

@@ -43,7 +43,8 @@ impl Failure {
 
     /// Creates the failure for a panic, which the panic hook has logged.
     pub(crate) fn panicked() -> Self {
-        let message = "bug in the unpacker; the log contains its location".to_owned();
+        let message =
+            "the unpacker panicked because of a bug: its log contains the location".to_owned();
         Self::with_message(Verdict::Internal, message)
     }
 
@@ -131,7 +132,7 @@ impl From<api::Error> for Failure {
                 Verdict::TooLarge
             }
             E::Fill(_) | E::Refused { .. } | E::Response { .. } => Verdict::Refused,
-            E::Conflict { .. } | E::Unavailable { .. } => Verdict::Temporary,
+            E::Conflict { .. } | E::Unavailable { .. } | E::NoTime { .. } => Verdict::Temporary,
             E::Json { .. } => Verdict::Internal,
             E::Connection(cause) => match cause {
                 C::Connect { .. } | C::Timeout { .. } | C::Tls { .. } | C::Http { .. } => {

@@ -63,6 +63,8 @@ pub(super) fn run(n_rounds: usize) -> Result<Report, Error> {
             });
         }
     }
+    let ours = with(&programs.unlade, ["--version"]);
+    rows += &table::compare(&Task { name: "start", ours, theirs: None }, "-", n_rounds)?.row;
     Ok(Report { goals, text: include_str!("note/process.md.in").replace("{process}", &rows) })
 }
 

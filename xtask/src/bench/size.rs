@@ -8,22 +8,32 @@ use super::{
 };
 use crate::{command::Error, dist, image};
 
+/// The goal for the size of the image of the unpacker, in bytes.
+const IMAGE_GOAL: u64 = 1_750_000;
+
 pub(super) fn run() -> Result<Report, Error> {
     let program = dist::build()?.program;
     let program = fs::metadata(&program).map_err(Error::file(&program))?.len();
     let [unpacker, opm] = image::sizes()?;
     let text = include_str!("note/size.md.in")
+        .replace("{budget}", &thousands(dist::BUDGET))
         .replace("{program}", &thousands(program))
         .replace("{unpacker}", &thousands(unpacker))
         .replace("{opm}", &thousands(opm));
-    let goal = |what: &str, size: u64, most| {
-        #[expect(clippy::cast_precision_loss, reason = "fewer bytes than 2^52")]
-        let measured = size as f64 / 1e6;
+    let goal = |what: &str, size, most| {
+        let [measured, most] = [size, most].map(megabytes);
         Goal { what: what.into(), measured, unit: " MB".into(), bound: Bound::AtMost(most) }
     };
-    let goals =
-        vec![goal("static unpacker", program, 3.3), goal("its image to pull", unpacker, 1.75)];
+    let goals = vec![
+        goal("static unpacker", program, dist::BUDGET),
+        goal("its image to pull", unpacker, IMAGE_GOAL),
+    ];
     Ok(Report { goals, text })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "fewer bytes than 2^52")]
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
 }
 
 /// Returns the number with a comma between thousands.

@@ -57,9 +57,14 @@ fn cells(runs: &[Run]) -> [String; 2] {
     }
     let least = runs.iter().map(|run| run.seconds).fold(f64::INFINITY, f64::min);
     [
-        format!("{:.0} ms ({:.0})", seconds(runs) * 1e3, least * 1e3),
-        format!("{:.0} MiB", mebibytes_of(runs)),
+        format!("{} ms ({})", short(seconds(runs) * 1e3), short(least * 1e3)),
+        format!("{} MiB", short(mebibytes_of(runs))),
     ]
+}
+
+/// Returns a number with one decimal if it is small.
+fn short(number: f64) -> String {
+    format!("{number:.*}", usize::from(number < 10.0))
 }
 
 fn ratio(ratio: f64) -> String {

@@ -79,11 +79,15 @@ fn crossings(boundary: &Boundary, package: &Package) -> Result<Vec<String>, Erro
 
 fn find_words(forbidden: &[&str], path: &Path) -> Result<Vec<String>, Error> {
     let text = fs::read_to_string(workspace::root().join(path)).map_err(Error::file(path))?;
-    let library = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let words = forbidden.iter().filter(|word| {
-        library.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(**word))
-    });
+    let words = forbidden.iter().filter(|word| contains(&text, word));
     Ok(words.map(|word| format!("{} may not contain {word}", path.display())).collect())
+}
+
+/// Checks whether the code contains this word, apart from its tests and comments.
+fn contains(text: &str, word: &str) -> bool {
+    // The module of the tests is the last item of a file.
+    let library = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    library.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(word))
 }
 
 fn is_test(path: &Path) -> bool {
@@ -94,6 +98,13 @@ fn is_test(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn forbidden_words_are_found_outside_of_tests_and_comments() {
+        let text = "#[cfg(test)]\nmod tests;\n// env\nfn f() {\n    fs\n}\n#[cfg(test)]\nmod tests {\n    net\n}\n";
+        let found = ["env", "fs", "net"].map(|word| contains(text, word));
+        assert_eq!(found, [false, true, false]);
+    }
 
     #[test]
     fn direct_and_indirect_forbidden_dependencies_are_found() {

@@ -65,7 +65,7 @@ pub(crate) struct Add {
 /// Deprecate a package, channels or bundles of a catalog
 ///
 /// Users of OLM see the message. An existing message is replaced. The files of the catalog are changed
-/// as by `unlade catalog add`.
+/// in the same way as with `unlade catalog add`.
 #[derive(Debug, Group)]
 pub(crate) struct Deprecate {
     #[command(flatten)]

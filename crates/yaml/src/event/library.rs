@@ -155,7 +155,7 @@ impl<'r, 's> Library<'r, 's> {
         let mark = error.problem_mark().unwrap_or_default();
         let mut problem = error.problem().to_owned();
         if let (Some(context), Some(mark)) = (error.context(), error.context_mark()) {
-            problem = format!("{problem}, {context} that begins in line {}", mark.line + 1);
+            problem = format!("{problem}, {context} that begins at line {}", mark.line + 1);
         }
         Failure::Dialect {
             error: Error::Syntax { line: mark.line + 1, problem },
