@@ -48,7 +48,7 @@ fn without_server(arguments: &[&str]) -> Finished {
 }
 
 #[test]
-fn invalid_arguments_for_a_cluster_exit_with_2() {
+fn exit_code_2_is_for_invalid_arguments_of_a_cluster() {
     for (arguments, expected) in [
         (&["launch"][..], "<IMAGE>..."),
         (&["launch", ""], "a value is required for '[IMAGE]...'"),

@@ -2,7 +2,7 @@ use std::fs;
 
 use snapbox::{Data, assert_data_eq, file};
 
-use crate::run::{piped, plugin, unlade};
+use crate::run::{plugin, unlade};
 
 #[test]
 fn the_help_matches_the_reviewed_text() {
