@@ -243,7 +243,7 @@ fn findings_say_what_is_lost() {
             "manifests/t.yaml",
             "kind: A\nmetadata:\n\tname: a\n",
             "t.yaml: OLM drops the file: line 3: found character that cannot start any token, \
-             while scanning for the next token that begins in line 3: YAML is indented with \
+             while scanning for the next token that begins at line 3: YAML is indented with \
              spaces, not with tabs",
         ),
         (

@@ -47,7 +47,7 @@ fn streams_are_split_as_upstream_splits_them() {
                 (1, r#"{"a":1}"#),
                 (
                     3,
-                    "line 4: did not find expected node content, while parsing a flow node that begins in line 2",
+                    "line 4: did not find expected node content, while parsing a flow node that begins at line 2",
                 ),
                 (5, r#"{"b":2}"#),
             ],
