@@ -156,7 +156,8 @@ pub(crate) struct Unpack {
     #[arg(long, value_name = "IMAGE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) source_image: Option<String>,
 
-    /// Fail if any part of the bundle is dropped or invalid
+    /// Fail if a finding reports a loss; reserved annotations and files beside the bundle are only
+    /// warnings
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -193,7 +194,8 @@ pub(crate) struct Load {
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: Format,
 
-    /// Fail if any part of the bundle is dropped or invalid
+    /// Fail if a finding reports a loss; reserved annotations and files beside the bundle are only
+    /// warnings
     #[arg(long)]
     pub(crate) strict: bool,
 

@@ -17,8 +17,7 @@ pub(crate) enum Exit {
     BadBundle,
     /// The input is larger than a limit: that of a ConfigMap, or one of the `--max-...`.
     TooLarge,
-    /// `--strict` was given, and a part of the bundle is dropped or invalid, or the catalog has a
-    /// warning.
+    /// `--strict` was given, and a finding reports a loss, or the catalog has a warning.
     Reported,
     /// An operation on the cluster failed; each reason has a code of its own.
     Cluster(Reason),
@@ -45,7 +44,7 @@ pub(crate) const TABLE: &str = "  0  success, or the reader of the output closed
   2  the arguments are invalid
   3  the input is not a bundle, a catalog or a ConfigMap, or it is broken
   4  the input is larger than a ConfigMap or one of the limits allows
-  5  --strict was given, and part of the bundle is dropped or invalid, or the catalog has a warning
+  5  --strict was given, and a finding reports a loss, or the catalog has a warning
   10 to 89  an operation on the cluster failed; each reason has a code: docs/reference/exit-codes.md
   130, 143  Ctrl-C or SIGTERM ended `unlade launch` at once";
 

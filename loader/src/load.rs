@@ -13,15 +13,15 @@ use unlade_yaml as yaml;
 
 use crate::{Bundle, PackageManifest, compose};
 
-/// The result of loading one bundle (design 004.20).
+/// The result of loading one bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Loaded {
     /// The bundle.
     pub bundle: Bundle,
-    /// The package of the bundle: the PackageManifest resource among the files (design 004.18),
-    /// else one that is derived from the annotations and the CSV.
+    /// The package of the bundle: the PackageManifest resource among the files, else
+    /// one that is derived from the annotations and the CSV.
     pub package_manifest: PackageManifest,
     /// Findings about everything that was dropped, or read differently from how it is written.
     pub report: Vec<Finding>,

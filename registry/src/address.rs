@@ -38,16 +38,17 @@ pub(crate) enum Distance {
 pub enum Forbidden {
     /// The address is link-local, which includes the metadata services of clouds, or is not the
     /// address of a host.
-    #[error("{host} has the address {address}, which a registry cannot have")]
+    #[error("{host} has the address {address}, which is not allowed for a registry")]
     Unusable {
         /// The host.
         host: String,
         /// Its address.
         address: IpAddr,
     },
-    /// The registry names a host that is nearer to this machine than the registry.
+    /// The registry refers to a host whose address is more private than its own: one of this machine
+    /// is more private than one of a private network, and that more than one of the Internet.
     #[error(
-        "the registry names {host}, whose address {address} is nearer to this machine than the \
+        "the registry refers to {host}, whose address {address} is more private than that of the \
          registry"
     )]
     Nearer {

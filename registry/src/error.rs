@@ -185,8 +185,9 @@ impl Error {
                  credentials from {origin} have expired"
             )),
             Self::Forbidden { .. } => Some(
-                "check the address of the registry: a registry must not refer to a host that is \
-                 nearer to this machine than the registry itself"
+                "check the address of the registry: a registry on the Internet must not refer to a \
+                 private network, no registry on another machine may refer to this machine, and \
+                 none to a link-local address or a metadata service"
                     .to_owned(),
             ),
             Self::Mirrors { source, .. } => source.hint(),

@@ -86,11 +86,11 @@ pub(crate) enum Error {
     /// No response was received, or it could not be read.
     #[error("the request to the API server failed")]
     Connection(#[from] connect::Error),
-    /// The deadline passed before a request, because other ConfigMaps took too long.
+    /// The deadline of the run passed before the request could be sent.
     #[error("no time is left to fill the ConfigMap {name}")]
     NoTime { name: String },
     /// The ConfigMap cannot be serialized.
-    #[error("failed to serialize the ConfigMap {name}")]
+    #[error("failed to serialise the ConfigMap {name}")]
     Json { name: String, source: serde_json::Error },
 }
 

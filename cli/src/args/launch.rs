@@ -45,7 +45,8 @@ pub(crate) struct Launch {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Fail if any part of the bundle is dropped or invalid
+    /// Fail if a finding reports a loss; reserved annotations and files beside the bundle are only
+    /// warnings
     #[arg(long)]
     pub(crate) strict: bool,
 

@@ -294,7 +294,7 @@ fn cluster_cli_check_reports_the_architectures_of_the_nodes() {
             let checks = Checks::run(stage, &[IMAGE, "--architecture", architecture]);
             let check = checks.check("nodes", "architecture");
             assert_eq!(check["outcome"], "ok", "{checks:#?}");
-            let end = format!("the matching nodes for the tool image: {architecture}");
+            let end = format!("the architectures of the matching nodes: {architecture}");
             assert!(check["message"].as_str().unwrap().ends_with(&end), "{check}");
             let of_it = nodes.split_whitespace().filter(|name| name == architecture).count();
             let all = nodes.split_whitespace().count();

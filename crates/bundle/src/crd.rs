@@ -66,18 +66,53 @@ pub fn read_apis(root: Value<'_>, max: usize, reader: &mut Reader<'_>) -> Vec<Ap
             },
         };
         if apis.len() == max {
-            reader.invalid(format!(
-                "the CRDs of the bundle provide more than {MAX_APIS} APIs: the others are dropped"
-            ));
+            report_dropped(reader);
             return apis;
         }
         apis.push(Api { version, ..base.clone() });
     }
     if version == "v1beta1" {
         let version = reader.string(spec.get("version"), "spec.version");
-        if !version.is_empty() && apis.len() < max {
-            apis.push(Api { version, ..base });
+        if !version.is_empty() {
+            if apis.len() == max {
+                report_dropped(reader);
+            } else {
+                apis.push(Api { version, ..base });
+            }
         }
     }
     apis
+}
+
+fn report_dropped(reader: &mut Reader<'_>) {
+    reader.invalid(format!(
+        "the CRDs of the bundle provide more than {MAX_APIS} APIs: the others are dropped"
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use unlade_yaml::{Limits, Scalars, read};
+
+    use super::*;
+    use crate::finding::Findings;
+
+    #[test]
+    fn apis_above_the_maximum_are_dropped_with_a_finding() {
+        let read_apis = |spec: &str, max| {
+            let text = format!(
+                "apiVersion: apiextensions.k8s.io/v1beta1\nspec: {{group: g, names: {{kind: K, plural: ks}}, {spec}}}"
+            );
+            let tree = read(text.as_bytes(), Scalars::Resolved, &Limits::default()).unwrap().tree;
+            let mut findings = Findings::default();
+            let n_apis =
+                read_apis(tree.root(), max, &mut Reader::new("crd.yaml", &mut findings)).len();
+            (n_apis, findings.count())
+        };
+        assert_eq!(read_apis("versions: [{name: a}, {name: b}]", 2), (2, 0));
+        assert_eq!(read_apis("versions: [{name: a}, {name: b}]", 1), (1, 1));
+        assert_eq!(read_apis("version: a", 1), (1, 0));
+        assert_eq!(read_apis("version: a", 0), (0, 1));
+        assert_eq!(read_apis("version: b, versions: [{name: a}]", 1), (1, 1));
+    }
 }

@@ -161,8 +161,17 @@ impl Disk {
                 files.write_archive(&self.directory, &sizes, path, &stage.join("archive"))
             }
             _ => match files.write_directory(&self.directory, path) {
-                // Another copy has created the layout in the meantime.
-                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                // Another copy has created the layout in the meantime. The error of the kernel
+                // depends on the file system.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists
+                    ) =>
+                {
+                    if !path.join(MARKER).exists() {
+                        return Err(build::Error::Exists { path: path.to_owned() });
+                    }
                     return self.extend(&sizes, &root, name, (path, stage));
                 }
                 written => written,

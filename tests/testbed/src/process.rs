@@ -22,6 +22,8 @@ pub(crate) struct Process {
 /// The state of an existing process, as the kernel reports it.
 struct Stat {
     state: char,
+    /// The number of its threads that have not ended.
+    n_threads: u64,
     started: u64,
 }
 
@@ -58,7 +60,10 @@ impl Process {
     fn stat(&self) -> Option<Stat> {
         let stat = stat(self.pid)?;
         let same = stat.started == self.started && self.boot == boot();
-        (same && !matches!(stat.state, 'Z' | 'X')).then_some(stat)
+        // The first thread of a killed process can be a zombie before the others have ended, which
+        // still hold its files and ports.
+        let has_ended = matches!(stat.state, 'Z' | 'X') && stat.n_threads <= 1;
+        (same && !has_ended).then_some(stat)
     }
 }
 
@@ -92,8 +97,9 @@ fn stat(pid: i32) -> Option<Stat> {
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     // Fields are numbered from 1. Two of them are before the parenthesis, and one was already read.
-    let started = fields.nth(18)?.parse().ok()?;
-    Some(Stat { state, started })
+    let n_threads = fields.nth(16)?.parse().ok()?;
+    let started = fields.nth(1)?.parse().ok()?;
+    Some(Stat { state, n_threads, started })
 }
 
 fn boot() -> String {

@@ -66,7 +66,7 @@ pub(super) fn is_over(pod: &Pod) -> bool {
 }
 
 /// Checks whether the container that writes the ConfigMap has started.
-pub(in crate::launch) fn has_started(pod: &Pod) -> bool {
+pub(super) fn has_started(pod: &Pod) -> bool {
     unpack(pod).is_some_and(was_created)
 }
 

@@ -82,7 +82,7 @@ pub(super) async fn run<'m>(
 }
 
 /// How the launches continue that the attempt did not finish, by their places.
-type Continuations = BTreeMap<usize, AfterShared>;
+type AfterSharedByPlace = BTreeMap<usize, AfterShared>;
 
 /// Makes the attempt. Also returns the name of the Job if no launch continues.
 async fn make_attempt(
@@ -91,11 +91,11 @@ async fn make_attempt(
     found: Option<Job>,
     pace: &PullPace,
     ended: Ended<'_>,
-) -> (Continuations, Option<String>) {
+) -> (AfterSharedByPlace, Option<String>) {
     let uid = |member: &Member<'_>| member.opened.baseline.facts.config_map_uid.clone();
     let plans = members.iter().map(|member| (&member.launch.plan, uid(member)));
     let (Some(plan), Some(first)) = (Plan::pack(plans), members.first()) else {
-        return (Continuations::new(), None);
+        return (AfterSharedByPlace::new(), None);
     };
     let places: Places = Mutex::new((0..members.len()).collect());
     // What happens to the Job concerns every launch that waits for it.
@@ -228,7 +228,7 @@ struct Round {
 impl Following<'_> {
     /// Follows the attempt until no launch waits for it. Returns how the launches continue that it
     /// did not finish.
-    async fn follow(&mut self) -> Continuations {
+    async fn follow(&mut self) -> AfterSharedByPlace {
         loop {
             self.watch.forget_old_trouble();
             self.watch_pulls();

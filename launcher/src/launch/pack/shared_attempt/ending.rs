@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::batch::v1::Job;
 use tokio::time::{Instant, timeout_at};
 
-use super::{AfterShared, Continuations, Following, GivenUp};
+use super::{AfterShared, AfterSharedByPlace, Following, GivenUp};
 use crate::launch::course::STOPPING;
 use crate::launch::course::recording::Recording;
 use crate::launch::decision::{AttemptEnd, EndJob, decide};
@@ -17,7 +17,11 @@ use crate::{Failure, Reason, Step};
 impl Following<'_> {
     /// Ends the Job because a node fails to pull the image of the launch at this place, so that no
     /// container has started.
-    pub(super) async fn start_again(&mut self, culprit: usize, failure: &Failure) -> Continuations {
+    pub(super) async fn start_again(
+        &mut self,
+        culprit: usize,
+        failure: &Failure,
+    ) -> AfterSharedByPlace {
         let is_ended = self.stop(&[(AttemptEnd::Fatal, failure.reason)]).await;
         let continues = |place: &usize| {
             let continuation = match *place == culprit {
@@ -28,7 +32,7 @@ impl Following<'_> {
             };
             (*place, continuation)
         };
-        let mut continuations: Continuations = self.open.keys().map(continues).collect();
+        let mut continuations: AfterSharedByPlace = self.open.keys().map(continues).collect();
         let step = self.retrying(failure);
         for open in mem::take(&mut self.open).into_values() {
             open.wait.stop();
@@ -41,8 +45,8 @@ impl Following<'_> {
 
     /// Finds out whether the attempt has filled ConfigMaps after all, and removes content that may
     /// not be that of the image. The Job can no longer write by then.
-    pub(super) async fn settle(&mut self) -> Continuations {
-        let mut continuations = Continuations::new();
+    pub(super) async fn settle(&mut self) -> AfterSharedByPlace {
+        let mut continuations = AfterSharedByPlace::new();
         let failed = mem::take(&mut self.failed);
         if failed.is_empty() {
             return continuations;
