@@ -137,7 +137,8 @@ fn cluster_the_digest_of_an_image_comes_from_the_status_of_its_pod() {
         let image = stage.push_example("image-digest");
         let by_container = Some(DigestSource::ContainerStatus);
         let by_volume = Some(DigestSource::VolumeStatus);
-        // The sources on a node without the gate, and on a node with it.
+        // The sources on a node without the gate, and on a node with it. There, a launch can end
+        // before the kubelet has reported the volume, and then has the source of the other node.
         for (at, (strategy, by, sources)) in [
             (Strategy::Inject, &image.by_digest, [by_container; 2]),
             (Strategy::Inject, &image.by_tag, [by_container; 2]),
@@ -167,8 +168,12 @@ fn cluster_the_digest_of_an_image_comes_from_the_status_of_its_pod() {
                 let (launched, _) = stage.launch(&options, &request).await;
                 let launched = launched.unwrap();
                 let source = launched.image.digest_source;
-                let expected = sources[usize::from(has_gate)];
-                assert_eq!(source, expected, "{strategy:?} {has_gate}: {:?}", launched.image);
+                let expected = &sources[..=usize::from(has_gate)];
+                assert!(
+                    expected.contains(&source),
+                    "{strategy:?} {has_gate}: {:?}",
+                    launched.image
+                );
                 let expected = source.map(|_| image.digest.as_str());
                 assert_eq!(launched.image.digest.as_deref(), expected);
             }
