@@ -20,7 +20,7 @@ use crate::{
     input,
     screen::Screen,
     stderr,
-    summary::count,
+    summary::{verb, with_verb},
 };
 
 /// Why a command failed.
@@ -250,6 +250,7 @@ impl Error {
 }
 
 fn describe_launches(failed: usize, all: usize, not_deleted: usize) -> String {
+    let was = |number| verb(number, ["was", "were"]);
     let launches = format!("{failed} of {all} images {} not launched", was(failed));
     let deletions = format!("{not_deleted} of {all} ConfigMaps {} not deleted", was(not_deleted));
     match (failed, not_deleted) {
@@ -260,9 +261,5 @@ fn describe_launches(failed: usize, all: usize, not_deleted: usize) -> String {
 }
 
 fn finding_count(n_findings: usize) -> String {
-    format!("{} {} reported", count(n_findings, "finding"), was(n_findings))
-}
-
-fn was(n: usize) -> &'static str {
-    if n == 1 { "was" } else { "were" }
+    format!("{} reported", with_verb(n_findings, "finding", ["was", "were"]))
 }

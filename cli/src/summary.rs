@@ -116,6 +116,16 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
+/// Formats a number of things and its verb, in the singular or the plural.
+pub(crate) fn with_verb(number: usize, noun: &str, verbs: [&str; 2]) -> String {
+    format!("{} {}", count(number, noun), verb(number, verbs))
+}
+
+/// Returns the verb for a number of things.
+pub(crate) fn verb(number: usize, [singular, plural]: [&str; 2]) -> &str {
+    if number == 1 { singular } else { plural }
+}
+
 /// Formats the channels in their order, and marks the default one.
 fn channels(channels: &[String], default: &str) -> String {
     let mut text = channels

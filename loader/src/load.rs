@@ -20,8 +20,8 @@ use crate::{Bundle, PackageManifest, compose};
 pub struct Loaded {
     /// The bundle.
     pub bundle: Bundle,
-    /// The package of the bundle: the PackageManifest resource among the files, else
-    /// one that is derived from the annotations and the CSV.
+    /// The package of the bundle: the PackageManifest resource among the files, else one that is
+    /// derived from the annotations and the CSV.
     pub package_manifest: PackageManifest,
     /// Findings about everything that was dropped, or read differently from how it is written.
     pub report: Vec<Finding>,

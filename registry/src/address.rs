@@ -45,8 +45,8 @@ pub enum Forbidden {
         /// Its address.
         address: IpAddr,
     },
-    /// The registry refers to a host whose address is more private than its own: one of this machine
-    /// is more private than one of a private network, and that more than one of the Internet.
+    /// The registry refers to a host whose address is more private than its own. An address of this
+    /// machine is the most private one, and an address on the Internet the least private one.
     #[error(
         "the registry refers to {host}, whose address {address} is more private than that of the \
          registry"

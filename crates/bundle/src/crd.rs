@@ -101,7 +101,8 @@ mod tests {
     fn apis_above_the_maximum_are_dropped_with_a_finding() {
         let read_apis = |spec: &str, max| {
             let text = format!(
-                "apiVersion: apiextensions.k8s.io/v1beta1\nspec: {{group: g, names: {{kind: K, plural: ks}}, {spec}}}"
+                "apiVersion: apiextensions.k8s.io/v1beta1\n\
+                 spec: {{group: g, names: {{kind: K, plural: ks}}, {spec}}}"
             );
             let tree = read(text.as_bytes(), Scalars::Resolved, &Limits::default()).unwrap().tree;
             let mut findings = Findings::default();

@@ -2,8 +2,7 @@
 //!
 //! [`encode()`] converts the [`Content`] of a bundle into ConfigMaps, and [`decode()`] reads it
 //! back from ConfigMaps of unlade or of upstream. [`fill()`] writes an encoded ConfigMap over an
-//! existing one. [`protocol`] defines what the unpacker and the launcher exchange about a
-//! launch.
+//! existing one. [`protocol`] defines what the unpacker and the launcher exchange about a launch.
 //! This crate does no I/O, has no async code and uses no API client. With the feature
 //! `k8s-openapi`, a [`ConfigMap`] converts from and to the type of that crate.
 //!

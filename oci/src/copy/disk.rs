@@ -160,24 +160,18 @@ impl Disk {
             Transport::OciArchive => {
                 files.write_archive(&self.directory, &sizes, path, &stage.join("archive"))
             }
-            _ => match files.write_directory(&self.directory, path) {
-                // Another copy has created the layout in the meantime. The error of the kernel
-                // depends on the file system.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists
-                    ) =>
-                {
-                    if !path.join(MARKER).exists() {
-                        return Err(build::Error::Exists { path: path.to_owned() });
-                    }
-                    return self.extend(&sizes, &root, name, (path, stage));
-                }
-                written => written,
-            },
+            _ => files.write_directory(&self.directory, path),
         };
-        written.map_err(fails)
+        match written {
+            Err(error) if is_occupied(&error) => {
+                // Another program has created the directory in the meantime.
+                if !path.join(MARKER).exists() {
+                    return Err(build::Error::Exists { path: path.to_owned() });
+                }
+                self.extend(&sizes, &root, name, (path, stage))
+            }
+            written => written.map_err(fails),
+        }
     }
 
     fn finish_dir(&self, path: &Path) -> io::Result<()> {
@@ -223,6 +217,12 @@ impl Disk {
         let index = document::bytes(&value)?;
         output::replace_index(path, &index, &stage.join(INDEX)).map_err(fails)
     }
+}
+
+/// Checks whether a directory could not be moved because the destination has files. The error
+/// depends on the file system.
+fn is_occupied(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists)
 }
 
 /// Reads the index of the layout at `path`. It is changed as a JSON value, so that no field of

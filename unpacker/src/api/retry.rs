@@ -102,15 +102,14 @@ impl<'a, C: Clock> Pace<'a, C> {
     /// why the time ran out.
     pub(crate) fn wait(&mut self, error: Error) -> Result<(), Error> {
         let Some(wait) = self.next_wait(&error) else {
-            return Err(match error {
-                Error::Connection(connect::Error::Timeout { timeout, .. })
-                    if timeout < self.policy.request =>
-                {
-                    self.previous.take().unwrap_or(error)
+            let is_cut_short = match &error {
+                Error::Connection(connect::Error::Timeout { timeout, .. }) => {
+                    *timeout < self.policy.request
                 }
-                Error::NoTime { .. } => self.previous.take().unwrap_or(error),
-                error => error,
-            });
+                Error::NoTime { .. } => true,
+                _ => false,
+            };
+            return Err(self.previous.take().filter(|_| is_cut_short).unwrap_or(error));
         };
         self.tries += 1;
         log::line(

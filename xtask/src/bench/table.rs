@@ -2,7 +2,10 @@
 
 use std::process::Command;
 
-use super::measure::{self, Run};
+use super::{
+    goal::digits,
+    measure::{self, Run},
+};
 use crate::command::Error;
 
 /// Columns: medians, with the least time in brackets.
@@ -57,14 +60,9 @@ fn cells(runs: &[Run]) -> [String; 2] {
     }
     let least = runs.iter().map(|run| run.seconds).fold(f64::INFINITY, f64::min);
     [
-        format!("{} ms ({})", short(seconds(runs) * 1e3), short(least * 1e3)),
-        format!("{} MiB", short(mebibytes_of(runs))),
+        format!("{} ms ({})", digits(seconds(runs) * 1e3), digits(least * 1e3)),
+        format!("{} MiB", digits(mebibytes_of(runs))),
     ]
-}
-
-/// Returns a number with one decimal if it is small.
-fn short(number: f64) -> String {
-    format!("{number:.*}", usize::from(number < 10.0))
 }
 
 fn ratio(ratio: f64) -> String {

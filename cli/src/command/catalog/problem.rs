@@ -68,15 +68,17 @@ pub(super) fn accept_result(
 ) -> Result<(), Error> {
     let verdict = judge(&problems, "that would be written", false);
     if verdict.is_ok() {
-        // The change may have moved a problem to another line, and so its place does not count.
-        let subject = |it: &Problem| {
-            (it.rule, it.package.clone(), it.channel.clone(), it.bundle.clone(), it.message.clone())
-        };
-        let known: BTreeSet<_> = known.iter().map(subject).collect();
-        problems.retain(|it| !known.contains(&subject(it)));
+        let known: BTreeSet<_> = known.iter().map(without_place).collect();
+        problems.retain(|it| !known.contains(&without_place(it)));
     }
     note_problems(&problems, screen);
     verdict
+}
+
+/// Returns what a problem is about. A change can move it to another line, so its place is left out.
+fn without_place(problem: &Problem) -> (Rule, [&str; 4]) {
+    let Problem { rule, package, channel, bundle, message, .. } = problem;
+    (*rule, [package, channel, bundle, message])
 }
 
 /// Returns the error of a catalog with these problems that is invalid, or that `--strict` refuses.

@@ -25,7 +25,7 @@ use crate::{
     output::{self, Documents, Form},
     progress::{LaunchProgress, LaunchStatus, Progresses, TURN},
     stderr,
-    summary::{self, Outcome, count},
+    summary::{self, Outcome, count, verb, with_verb},
 };
 
 pub(super) async fn launch(
@@ -313,7 +313,7 @@ async fn interrupted(
         "interrupted; {n_done} of {} images {} unpacked; {} still running in the namespace \
          {namespace}",
         all.len(),
-        if n_done == 1 { "is" } else { "are" },
+        verb(n_done, ["is", "are"]),
         with_verb(jobs.len(), "Job", ["is", "are"])
     );
     if n_open > 0 {
@@ -372,9 +372,4 @@ async fn cancel<'a>(
 /// Checks whether the request that creates a Job may be in flight.
 fn is_open(launch: &LaunchProgress) -> bool {
     launch.progress.config_map().is_some() && launch.progress.job().is_none()
-}
-
-/// Formats a number of things and its verb, in the singular or the plural.
-fn with_verb(number: usize, noun: &str, [singular, plural]: [&str; 2]) -> String {
-    format!("{} {}", count(number, noun), if number == 1 { singular } else { plural })
 }

@@ -181,8 +181,7 @@ impl ImageSet {
         Ok(choices)
     }
 
-    /// Checks whether the file says `skipDependencies` for the catalog `name`, in each of its
-    /// entries.
+    /// Checks whether each entry for the catalog `name` sets `skipDependencies`.
     ///
     /// # Errors
     ///
