@@ -115,7 +115,8 @@ pub(crate) enum Command {
 /// ConfigMap itself, ready for `kubectl create -f -`. Does not change a cluster.
 #[derive(Debug, Group)]
 pub(crate) struct Unpack {
-    /// A bundle directory, a bundle image, or a tar archive of the directory; `-` means standard input
+    /// A bundle directory, a bundle image, or a tar archive of the directory; `-` means standard
+    /// input
     ///
     /// A directory that contains `manifests/` and `metadata/`, or an image in skopeo's notation:
     /// `docker://NAME[:TAG|@DIGEST]` for a registry, `oci:DIRECTORY[:TAG]`,

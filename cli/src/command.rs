@@ -14,6 +14,7 @@ mod completion;
 mod copy;
 mod delete;
 mod describe;
+mod failure;
 mod get;
 mod launch;
 mod load;
@@ -68,7 +69,7 @@ fn run(program: Program, command: Command, screen: &Screen) -> Result<(), Error>
         Command::Check(args) => check::run(*args, screen),
         Command::Get(args) => get::run(args, screen),
         Command::Describe(args) => describe::run(args, screen),
-        Command::Delete(args) => delete::run(args),
+        Command::Delete(args) => delete::run(args, screen),
         Command::Completion(args) => completion::run(program, &args),
         Command::Man(args) => man::run(program, args),
     }

@@ -168,9 +168,9 @@ pub(crate) enum Error {
     /// A ConfigMap contains no part of a bundle.
     #[error("{name} does not contain a bundle")]
     NoBundle { name: String },
-    /// Some of several ConfigMaps were not loaded. Each failure is already reported.
-    #[error("failed to load {failed} of {all} ConfigMaps")]
-    Partly { failed: usize, all: usize, exit: Exit },
+    /// Some of several ConfigMaps were not processed. Each failure is already reported.
+    #[error("failed to {doing} {failed} of {all} ConfigMaps")]
+    Partly { doing: &'static str, failed: usize, all: usize, exit: Exit },
     /// `--strict` refuses the findings, which are already reported.
     #[error("{}, and --strict was given", finding_count(*.0))]
     Reported(usize),

@@ -1,5 +1,5 @@
-//! Reads files and standard input, and the ConfigMaps in them that kubectl, `unlade unpack`, OLM or a
-//! user wrote: one or many, as YAML or JSON.
+//! Reads files and standard input, and the ConfigMaps in them that kubectl, `unlade unpack`, OLM or
+//! a user wrote: one or many, as YAML or JSON.
 
 mod document;
 
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use unlade_config_map::ConfigMap;
 use unlade_directory::read_at_most;
+use unlade_oci::tar_reader::is_archive;
 use unlade_yaml::{self as yaml, json};
 
 /// The default of the maximum size of the input, in bytes. A ConfigMap has up to 1 MiB of values,
@@ -220,12 +221,6 @@ fn parse(bytes: &[u8], origin: &str, reader: &yaml::Reader) -> Result<Input, Err
     }
     input.is_many |= n_documents > 1;
     Ok(input)
-}
-
-/// Checks whether the bytes start like a tar archive, gzip or zstd.
-pub(crate) fn is_archive(bytes: &[u8]) -> bool {
-    let is_tar = bytes.get(257..262) == Some(b"ustar");
-    is_tar || bytes.starts_with(b"\x1f\x8b") || bytes.starts_with(b"\x28\xb5\x2f\xfd")
 }
 
 /// Parses the values of a document: one, or several if the document is a sequence of JSON texts, as

@@ -149,7 +149,7 @@ pub(crate) fn find_catalog(opened: &Opened, images: &Images) -> Result<Found, Er
     let image = opened.image(images)?;
     let directory = create_temporary()?;
     let platform = images.platform.clone();
-    let options = oci::Options { platform, ..oci::Options::default() };
+    let options = oci::Options::default().with_platform(platform);
     match image.extract(CATALOG_LABEL, directory.path(), &options) {
         Ok(extracted) => {
             Ok(Found::Catalog(Catalog { path: extracted.path, temporary: Some(directory) }))
@@ -178,7 +178,7 @@ pub(crate) fn is_image(path: &Path) -> bool {
     }
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(512).read_to_end(&mut start));
-    read.is_ok() && crate::input::is_archive(&start)
+    read.is_ok() && oci::tar_reader::is_archive(&start)
 }
 
 /// Stores standard input in a temporary file, and returns its directory and its path.

@@ -23,12 +23,13 @@ pub(crate) enum Align {
     Right,
 }
 
-/// The maximum width of a column that is not cut. Each row has the blanks of the widest one, so a single
-/// long cell would make all rows as long.
+/// The maximum width of a column that is not cut. Each row has the blanks of the widest one, so a
+/// single long cell would make all rows as long.
 const MAX_WIDTH: usize = 200;
 
-/// Writes rows without keeping them, because there can be hundreds of thousands. All cells are escaped
-/// and bounded, and cells longer than [`MAX_WIDTH`] are not aligned. Without `names`, there is no heading.
+/// Writes rows without keeping them, because there can be hundreds of thousands. All cells are
+/// escaped and bounded, and cells longer than [`MAX_WIDTH`] are not aligned. Without `names`, there
+/// is no heading.
 pub(crate) fn write_rows<'r, R: 'r, const COLUMNS: usize>(
     names: Option<[&str; COLUMNS]>,
     rows: &'r [R],

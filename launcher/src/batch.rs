@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use derive_setters::Setters;
 use futures::channel::mpsc::UnboundedSender;
 use futures::{Stream, StreamExt, future, stream};
 use k8s_openapi::api::batch::v1::Job;
@@ -19,7 +20,9 @@ use crate::{Event, Failure, Launched, Launcher, Name, Request, Strategy, launch,
 use unlade_name::ImageReference;
 
 /// The settings of a batch of launches.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct Batch {
     /// The maximum number of launches and packs that run at the same time, each with one Job. The
     /// Job of a failed launch no longer counts, although its pod may take a moment to end, and a

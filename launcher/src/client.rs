@@ -41,8 +41,8 @@ pub fn from_config(mut config: kube::Config) -> kube::Result<kube::Client> {
 /// or if messages should name its server differently; otherwise, use [`from_config`]. The new
 /// client differs from it in three ways:
 ///
-/// - As long as no API server has ever responded to this client or its clones, a failed request is not
-///   retried, whatever the cause: a wrong address, or a cluster that is down. For an API server
+/// - As long as no API server has ever responded to this client or its clones, a failed request is
+///   not retried, whatever the cause: a wrong address, or a cluster that is down. For an API server
 ///   that has responded before, the launcher waits.
 /// - `Retry-After` is kept: kube drops the headers of a response, so the number of seconds moves
 ///   into the `details` of its Status, where [`Launcher`](crate::Launcher) finds it.

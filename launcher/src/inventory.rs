@@ -5,6 +5,7 @@ mod item;
 mod list;
 mod remove;
 
+use derive_setters::Setters;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 
@@ -28,7 +29,9 @@ pub struct Inventory {
 }
 
 /// A selection of ConfigMaps.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct Scope {
     /// The namespace. `None` selects all namespaces.
     pub namespace: Option<String>,

@@ -99,7 +99,8 @@ impl Launcher {
     /// still running, it launches the bundles of the pack again, each with its own Job.
     ///
     /// A launch of this launcher, or of a clone, may have been dropped before the API server
-    /// responded to its request to create a Job. This function waits at most 10 seconds for that Job.
+    /// responded to its request to create a Job. This function waits at most 10 seconds for that
+    /// Job.
     ///
     /// # Errors
     ///

@@ -78,15 +78,17 @@ pub enum Reuse {
     /// Reuses content only if the reference has a digest, which identifies the content.
     #[default]
     Digest,
-    /// Also reuses the content of a tag whose digest was recorded under this policy. Does not notice
-    /// if the tag has moved.
+    /// Also reuses the content of a tag whose digest was recorded under this policy. Does not
+    /// notice if the tag has moved.
     Tag,
     /// Never reuses content, and always runs a Job.
     Never,
 }
 
 /// The settings of the pod, all of which are optional.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct PodOptions {
     /// The names of secrets with registry credentials, in the order in which they are tried.
     pub pull_secrets: Vec<String>,
@@ -147,7 +149,9 @@ pub enum User {
 }
 
 /// The maximum duration of each phase of a launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct Deadlines {
     /// From the creation of the Job until the pod has a node.
     pub schedule: Duration,
@@ -178,7 +182,9 @@ impl Default for Deadlines {
 }
 
 /// How long finished Jobs and their pods are kept (`ttlSecondsAfterFinished`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct Retention {
     /// The time after a success, and after a failure that no launcher observed.
     pub success: Duration,

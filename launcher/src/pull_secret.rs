@@ -12,8 +12,8 @@ use crate::call::send_for_value;
 /// # Errors
 ///
 /// Returns [`Reason::NoPullSecret`](crate::Reason::NoPullSecret) or
-/// [`Reason::BadPullSecret`](crate::Reason::BadPullSecret) if the secret does not exist or cannot be
-/// used, and an error if the API server rejects the request or cannot be reached.
+/// [`Reason::BadPullSecret`](crate::Reason::BadPullSecret) if the secret does not exist or cannot
+/// be used, and an error if the API server rejects the request or cannot be reached.
 pub async fn read_pull_secret(
     client: &Client,
     namespace: &str,

@@ -1,4 +1,5 @@
-//! [`FailureRecord`]: the failure of an attempt in the annotation `unlade.dev/failure` of its ConfigMap.
+//! [`FailureRecord`]: the failure of an attempt in the annotation `unlade.dev/failure` of its
+//! ConfigMap.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;

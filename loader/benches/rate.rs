@@ -63,8 +63,7 @@ fn measure(work: &str, times: usize, inputs: &[Vec<u8>]) -> Result<(f64, usize),
         "encode" => {
             let contents =
                 inputs.iter().map(|bytes| content(bytes)).collect::<Result<Vec<_>, _>>()?;
-            let options =
-                Options { encoding: Encoding::Gzip, without_marks: true, ..Options::default() };
+            let options = Options::default().with_encoding(Encoding::Gzip).without_marks(true);
             timed(times, &contents, |content| {
                 let encoded = encode(content, &options)?;
                 let values = encoded.iter().flat_map(|config_map| config_map.binary_data.values());

@@ -21,8 +21,7 @@ pub(crate) struct Reader(yaml::Reader);
 
 impl Reader {
     pub(crate) fn new() -> Self {
-        let limits =
-            yaml::Limits { input: SIZE, tree: TREE, work: WORK, ..yaml::Limits::default() };
+        let limits = yaml::Limits::default().with_input(SIZE).with_tree(TREE).with_work(WORK);
         Self(yaml::Reader::new(&limits))
     }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use derive_setters::Setters;
 use serde::Serialize;
 use unlade_bundle::{
     Finding, Limits, Reading,
@@ -39,7 +40,9 @@ pub enum Strictness {
 }
 
 /// Options of [`load()`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct Options {
     /// What to do with a bundle if something in it would be lost.
     pub strictness: Strictness,

@@ -9,7 +9,7 @@ use unlade_bundle::{
 use unlade_text::excerpt;
 use unlade_yaml::{
     self as yaml, Part,
-    json::{Tree, Value},
+    json::{self, Tree, Value},
 };
 
 use crate::{
@@ -59,15 +59,7 @@ impl Object {
     /// Returns the file as text. Each byte that is not UTF-8 is replaced by U+FFFD, as Go's JSON
     /// encoder does.
     pub fn text(&self) -> Cow<'_, str> {
-        if let Ok(text) = std::str::from_utf8(&self.bytes) {
-            return Cow::Borrowed(text);
-        }
-        let mut text = String::with_capacity(self.bytes.len());
-        for chunk in self.bytes.utf8_chunks() {
-            text.push_str(chunk.valid());
-            text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-        }
-        Cow::Owned(text)
+        json::go_lossy(&self.bytes)
     }
 
     /// Returns the size of the file in bytes.
@@ -232,9 +224,7 @@ impl Objects<'_> {
         }
         self.found.push(object);
     }
-}
 
-impl Objects<'_> {
     /// Adds a finding for an object that has no name, or that another file contains as well. A
     /// package manifest is not an object of a cluster.
     fn check_identity(&mut self, object: &Object, root: Value<'_>, findings: &mut Findings) {

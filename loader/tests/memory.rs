@@ -179,7 +179,7 @@ fn a_bundle_that_does_not_fit_is_not_encoded_to_its_end() {
     all.extend(files(Directory::Metadata, ["c.yaml", "d.yaml"], &values));
     let Reading { content, .. } = Content::assemble(all, &Limits::default()).unwrap();
     for encoding in [Encoding::Plain, Encoding::Gzip, Encoding::Auto] {
-        let options = encode::Options { encoding, ..encode::Options::default() };
+        let options = encode::Options::default().with_encoding(encoding);
         let (result, peak) = peak(&turn, || encode::encode(&content, &options));
         println!("{encoding}: {} MiB", peak / MIB);
         assert!(matches!(result, Err(encode::Error::TooLarge { .. })), "{encoding}");

@@ -135,8 +135,8 @@ pub enum Error {
         /// The other entry.
         above: String,
     },
-    /// A file for a layer cannot be read, or changes while it is read. Or the index of the layout to
-    /// which an image is added cannot be read.
+    /// A file for a layer cannot be read, or changes while it is read. Or the index of the layout
+    /// to which an image is added cannot be read.
     #[error("failed to read {}", path.display())]
     Input {
         /// The file.

@@ -34,29 +34,51 @@ pub(crate) struct Plain<'a> {
     pub(crate) was_compressed: bool,
 }
 
+/// The compression of a stream.
+#[derive(Debug, Clone, Copy)]
+enum Format {
+    Gzip,
+    Zstd,
+    /// A compression with this name.
+    Unsupported(&'static str),
+}
+
+impl Format {
+    /// Returns the compression of a stream that begins with `start`. Six bytes are enough.
+    fn detect(start: &[u8]) -> Option<Self> {
+        let is_skippable = start
+            .split_first()
+            .is_some_and(|(first, rest)| first & 0xf0 == 0x50 && rest.starts_with(ZSTD_SKIPPABLE));
+        let formats = [
+            (GZIP, Self::Gzip),
+            (ZSTD, Self::Zstd),
+            (BZIP2, Self::Unsupported("bzip2")),
+            (XZ, Self::Unsupported("xz")),
+        ];
+        let found = formats.into_iter().find(|(magic, _)| start.starts_with(magic));
+        found.map(|(_, format)| format).or(is_skippable.then_some(Self::Zstd))
+    }
+}
+
+/// Checks whether a stream that begins with `start` is compressed.
+pub(crate) fn is_compressed(start: &[u8]) -> bool {
+    Format::detect(start).is_some()
+}
+
 /// Decompresses `reader` within `budget`. A stream without compression is returned unchanged.
 pub(crate) fn decompress<'a>(reader: impl Read + 'a, budget: &'a Budget) -> io::Result<Plain<'a>> {
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     let mut start = Vec::new();
     reader.by_ref().take(6).read_to_end(&mut start)?;
-    let is = |magic: &[u8]| start.starts_with(magic);
-    let is_zstd = is(ZSTD)
-        || start
-            .split_first()
-            .is_some_and(|(first, rest)| first & 0xf0 == 0x50 && rest.starts_with(ZSTD_SKIPPABLE));
-    let is_gzip = is(GZIP);
-    for (magic, name) in [(BZIP2, "bzip2"), (XZ, "xz")] {
-        if is(magic) {
+    let format = Format::detect(&start);
+    let reader = Cursor::new(start).chain(reader);
+    let decoder: Box<dyn Read + 'a> = match format {
+        None => return Ok(Plain { reader: Box::new(reader), was_compressed: false }),
+        Some(Format::Gzip) => Box::new(MultiGzDecoder::new(reader)),
+        Some(Format::Zstd) => Box::new(Zstd::new(reader)),
+        Some(Format::Unsupported(name)) => {
             return Err(io::Error::new(io::ErrorKind::Unsupported, Unsupported { name }));
         }
-    }
-    let reader = Cursor::new(start).chain(reader);
-    let decoder: Box<dyn Read + 'a> = if is_gzip {
-        Box::new(MultiGzDecoder::new(reader))
-    } else if is_zstd {
-        Box::new(Zstd::new(reader))
-    } else {
-        return Ok(Plain { reader: Box::new(reader), was_compressed: false });
     };
     let reader = Box::new(Metered::new(decoder, budget));
     Ok(Plain { reader, was_compressed: true })

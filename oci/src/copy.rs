@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::error::Error as StdError;
 use std::io::Read;
 
+use derive_setters::Setters;
 use oci_spec::image::{Descriptor, Digest, ImageIndex, ImageManifest};
 use unlade_parallel::Turn;
 use unlade_text::excerpt;
@@ -55,7 +56,9 @@ pub trait Destination: Sync {
 }
 
 /// Options of [`copy`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct Options {
     /// Whether to copy an index with all its images. If not, only the image for [`platform`] is
     /// copied from an index.
@@ -269,7 +272,8 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Adds a part to those that are copied, and counts it in the budget. Returns whether it is new.
+    /// Adds a part to those that are copied, and counts it in the budget. Returns whether it is
+    /// new.
     fn add(&mut self, kind: Kind, part: &Descriptor) -> Result<bool, Error> {
         let digest = part.digest();
         if !self.done.insert((kind, digest.clone())) {

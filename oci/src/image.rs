@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
 use std::path::{Path as FilePath, PathBuf};
 
+use derive_setters::Setters;
 use unlade_bundle::{Reading, source};
 use unlade_text::excerpt;
 
@@ -26,7 +27,9 @@ pub use error::Error;
 const MAX_ROUNDS: usize = 10;
 
 /// Options of [`read`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct Options {
     /// The platform to select from an index. If `None`, the platform of the host, else the only
     /// one.
@@ -75,8 +78,8 @@ pub fn read(source: &Source, options: &Options) -> Result<Image, Error> {
 }
 
 /// Reads the bundle in a tar that is not an image, compressed or not: its root contains the
-/// directories of the bundle. A file whose name begins with `.wh.` is a file like any other, because
-/// the tar is not a layer.
+/// directories of the bundle. A file whose name begins with `.wh.` is a file like any other,
+/// because the tar is not a layer.
 ///
 /// # Errors
 ///

@@ -1,5 +1,7 @@
 //! Limits for everything that is read from an image.
 
+use derive_setters::Setters;
+
 /// The maximum size of an index, a manifest or a configuration, in bytes. containers/image
 /// (`internal/iolimits`) and registries have the same limit.
 pub const JSON: u64 = 4 << 20;
@@ -29,7 +31,9 @@ pub const NAME: usize = 1_024;
 pub const TRANSFERS: usize = 6;
 
 /// The limits of a reader. Each has a default and can be changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct Limits {
     /// The maximum size of one JSON document, in bytes ([`JSON`]).
     pub json: u64,

@@ -8,8 +8,8 @@ use crate::{Descriptor, Digest, limit::TRANSFERS};
 /// One image or index, in a place that another crate reads.
 ///
 /// The reader of images verifies everything that it reads against its digest and its size, and
-/// counts it in its [`Limits`](crate::Limits). An origin only has to limit what this does not cover,
-/// such as the time of a read.
+/// counts it in its [`Limits`](crate::Limits). An origin only has to limit what this does not
+/// cover, such as the time of a read.
 ///
 /// Several threads read parts of it at the same time.
 pub trait Origin: Sync {

@@ -16,6 +16,7 @@ mod stream;
 use std::io::{self, Read, Seek, Take};
 
 use crate::budget::Budget;
+use crate::compression;
 use crate::limit::Limits;
 use fault::{Fault, Malformed};
 use header::{Format, Header};
@@ -105,6 +106,12 @@ pub(crate) fn start(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     reader.take(BLOCK as u64).read_to_end(&mut start)?;
     Ok(start)
+}
+
+/// Checks whether a file that begins with `start` is a tar or compressed data. The first 512 bytes
+/// are enough.
+pub fn is_archive(start: &[u8]) -> bool {
+    compression::is_compressed(start) || (start.len() >= BLOCK && is_tar(start))
 }
 
 /// Checks whether a stream that starts with this block is a tar, possibly an empty one.

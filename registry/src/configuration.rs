@@ -211,6 +211,8 @@ impl Rules {
                     .to_owned();
                 return Err(Error::Rule { path: path.to_owned(), registry, problem });
             }
+            // Podman also uses the last rule with a prefix if it has read a file of a directory, as
+            // on most systems. Otherwise it uses the first one (`updateWithConfigurationFrom`).
             self.rules.insert(rule.prefix.clone(), rule);
         }
         if let Some(search) = document.unqualified_search_registries {

@@ -48,6 +48,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use configuration::Rules;
+use derive_setters::Setters;
 
 pub use cache::Cache;
 pub use configuration::Configuration;
@@ -66,7 +67,9 @@ pub use remote::Remote;
 pub use tls::Tls;
 
 /// The connection to a registry.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct Options {
     /// Whether to use HTTP without TLS and without a proxy, for a registry on this machine.
     /// Credentials are then sent unencrypted.

@@ -22,7 +22,7 @@ use crate::{Error, Options};
 /// read or is not valid, or if the registry cannot be reached or refuses it.
 pub fn push(source: &Source, image: &ImageReference, options: &Options) -> Result<Digest, Error> {
     let push = Push::new(image, options)?;
-    let all = copy::Options { all: true, ..copy::Options::default() };
+    let all = copy::Options::default().with_all(true);
     match copy::copy(source, &push, &all) {
         Ok(copied) => Ok(copied.digest),
         Err(copy::Error::Destination(error)) => Err(match error.downcast::<Error>() {

@@ -8,8 +8,8 @@ use unlade_oci::{Source, manifest, store};
 
 use crate::{Options, Remote};
 
-/// A reader of an image in a file, a directory or a registry. If the image is in a registry, all that
-/// is read from it has the same manifest, which is requested once.
+/// A reader of an image in a file, a directory or a registry. If the image is in a registry, all
+/// that is read from it has the same manifest, which is requested once.
 #[derive(Debug)]
 pub struct ImageReader {
     source: Source,
@@ -41,9 +41,9 @@ impl ImageReader {
     ///
     /// # Errors
     ///
-    /// Returns an error under the same conditions as [`unlade_oci::read`], or if the registry fails.
-    /// An [`Error`](crate::Error) of the registry is the [source](std::error::Error::source) of the
-    /// error.
+    /// Returns an error under the same conditions as [`unlade_oci::read`], or if the registry
+    /// fails. An [`Error`](crate::Error) of the registry is the [source](std::error::Error::source)
+    /// of the error.
     pub fn read(
         &self,
         options: &unlade_oci::Options,

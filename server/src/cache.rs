@@ -67,8 +67,8 @@ pub enum CacheState {
 pub(crate) enum Unfit {
     #[error("it does not exist")]
     Missing,
-    #[error("failed to read it: {0}")]
-    Read(io::Error),
+    #[error("failed to read it")]
+    Read(#[source] io::Error),
     #[error("it is not a complete cache of this version of unlade")]
     Format,
     #[error("it is damaged")]
@@ -77,7 +77,7 @@ pub(crate) enum Unfit {
     OtherCatalog,
     #[error("it has a text that is too large or incomplete")]
     Text,
-    #[error("its records are invalid: {0}")]
+    #[error("its records are invalid")]
     Records(#[from] serde_json::Error),
 }
 
@@ -201,7 +201,7 @@ impl Cache {
     /// older one.
     pub(crate) fn commit(&self, index: &Index, catalog: &[u8; 32]) -> io::Result<()> {
         let written = self.complete(index, catalog);
-        written.or_else(|error| self.discard(index.content.file().0).and(Err(error)))
+        written.inspect_err(|_| _ = self.discard(index.content.file().0))
     }
 
     fn complete(&self, index: &Index, catalog: &[u8; 32]) -> io::Result<()> {

@@ -15,8 +15,8 @@ use tonic::Status;
 /// The services whose calls are not counted: they are cheap, and a server that is busy is healthy.
 const UNCOUNTED: &str = "/grpc.health.v1.Health/";
 
-/// A part of a response, which holds the permit of its call: the connection keeps it until the client
-/// has room for it, which can be after the end of the body.
+/// A part of a response, which holds the permit of its call: the connection keeps it until the
+/// client has room for it, which can be after the end of the body.
 struct Held {
     bytes: Bytes,
     _permit: Arc<OwnedSemaphorePermit>,
@@ -28,8 +28,8 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// Refuses calls for which `calls` has no permit. A call runs until its client has received the whole
-/// response.
+/// Refuses calls for which `calls` has no permit. A call runs until its client has received the
+/// whole response.
 pub(crate) fn limit(services: Router, calls: Arc<Semaphore>) -> Router {
     services.layer(middleware::from_fn_with_state(calls, run))
 }

@@ -59,8 +59,9 @@ pub(crate) fn router(metas: Metas) -> Result<Router, ServeError> {
         .layer(middleware::map_response(weaken)))
 }
 
-/// Marks the tag of a compressed response as weak, because its bytes are not those of the others with
-/// this tag (RFC 9110, section 8.8.3.3). A 304 can be about such a response, so its tag is weak too.
+/// Marks the tag of a compressed response as weak, because its bytes are not those of the others
+/// with this tag (RFC 9110, section 8.8.3.3). A 304 can be about such a response, so its tag is
+/// weak too.
 async fn weaken(mut response: Response) -> Response {
     let is_not_modified = response.status() == StatusCode::NOT_MODIFIED;
     let headers = response.headers_mut();
@@ -73,8 +74,8 @@ async fn weaken(mut response: Response) -> Response {
     response
 }
 
-/// A `HEAD` request gets the headers of `GET`, also for a range, as from Go's `ServeContent`, which
-/// catalogd uses. RFC 9110, section 14.2, defines ranges for `GET` only.
+/// Serves the whole catalog. A `HEAD` request gets the headers of `GET`, also for a range, as from
+/// Go's `ServeContent`, which catalogd uses. RFC 9110, section 14.2, defines ranges for `GET` only.
 async fn all(State(served): State<Served>, headers: HeaderMap) -> Response {
     let len = served.metas.len();
     if let Some(status) = served.check(&headers) {
@@ -101,7 +102,7 @@ async fn all(State(served): State<Served>, headers: HeaderMap) -> Response {
     response
 }
 
-/// catalogd ignores ranges here.
+/// Serves the selected metas. Like catalogd, it ignores ranges.
 async fn some(
     State(served): State<Served>,
     RawQuery(query): RawQuery,
@@ -161,8 +162,8 @@ impl Served {
         let len = self.metas.len();
         let ranges = headers.typed_get::<headers::Range>()?;
         let condition = headers.typed_get::<IfRange>();
-        // Only the tag tells the compressed bytes from the others. Both have the same time, and so can
-        // another catalog of another server.
+        // Only the tag tells the compressed bytes from the others. Both have the same time, and so
+        // can another catalog of another server.
         if condition.is_some_and(|it| it.is_modified(Some(&self.etag), None)) {
             return None;
         }
@@ -189,8 +190,8 @@ impl Served {
 
     fn respond(&self, status: StatusCode, body: Body) -> Response {
         let mut response = (status, body).into_response();
-        // The compression layer adds it only to responses that it could compress, so not to a 304 or a
-        // part.
+        // The compression layer adds it only to responses that it could compress, so not to a 304
+        // or a part.
         response.headers_mut().insert(VARY, ACCEPT_ENCODING.into());
         response.headers_mut().typed_insert(self.etag.clone());
         response.headers_mut().typed_insert(LastModified::from(self.modified));

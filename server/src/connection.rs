@@ -46,8 +46,8 @@ pub(crate) struct Connection {
     _permit: OwnedSemaphorePermit,
 }
 
-/// Returns the connections of a listener, at most `limit` at a time. Further clients wait in the queue
-/// of the system. The connections end with `cut`.
+/// Returns the connections of a listener, at most `limit` at a time. Further clients wait in the
+/// queue of the system. The connections end with `cut`.
 pub(crate) fn accept(
     listener: TcpListener,
     limit: usize,
@@ -70,8 +70,8 @@ pub(crate) fn accept(
                 }
             }
         };
-        // Small responses must not wait for each other. If this fails, the connection is broken, and
-        // reading fails too.
+        // Small responses must not wait for each other. If this fails, the connection is broken,
+        // and reading fails too.
         _ = stream.set_nodelay(true);
         let silence = Some(Box::pin(sleep(PATIENCE)));
         let connection = Connection {
@@ -87,8 +87,8 @@ pub(crate) fn accept(
 }
 
 impl Connection {
-    /// Returns an error after the cut. Every poll checks it: after its last response, HTTP does not read
-    /// any more.
+    /// Returns an error after the cut. Every poll checks it: after its last response, HTTP does not
+    /// read any more.
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         // A shared future panics if it is polled after its end.
         if self.cut.is_terminated() || self.cut.poll_unpin(context).is_ready() {
@@ -157,8 +157,9 @@ impl AsyncWrite for Connection {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.check(context)?;
         ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
-        // If the socket was closed while the client still sends, such as the sizes of its windows, the
-        // system would reset the connection, and the client would lose what it has not yet read.
+        // If the socket was closed while the client still sends, such as the sizes of its windows,
+        // the system would reset the connection, and the client would lose what it has not yet
+        // read.
         let Self { stream, linger, .. } = &mut *self;
         let linger = linger.get_or_insert_with(|| Box::pin(sleep(LINGER)));
         let mut discarded = [0; 4096];

@@ -18,15 +18,16 @@ use crate::connection::{self, Cut};
 const MAX_HEAD: usize = 64 << 10;
 
 /// The time in which a client must send the head of a request, also of the next one on the same
-/// connection. The first bytes must arrive [earlier](connection). The server sends no pings over HTTP/1.1.
+/// connection. The first bytes must arrive [earlier](connection). The server sends no pings over
+/// HTTP/1.1.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The time after which a connection ends, even if the client still reads. Without it, clients that
 /// do not read could occupy all connections.
 const LIFETIME: Duration = Duration::from_mins(10);
 
-/// Handles requests until `stopped` ends, and then until the running requests have ended. It accepts
-/// `limit` connections at a time, which all end with `cut`.
+/// Handles requests until `stopped` ends, and then until the running requests have ended. It
+/// accepts `limit` connections at a time, which all end with `cut`.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,

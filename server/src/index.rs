@@ -9,8 +9,8 @@ use unlade_bundle::property::Gvk;
 
 use crate::content::{Content, Span};
 
-/// A catalog that can be served. Its memory depends on the number of entries, and not on the size of
-/// the bundles.
+/// A catalog that can be served. Its memory depends on the number of entries, and not on the size
+/// of the bundles.
 #[derive(Debug)]
 pub(crate) struct Index {
     pub(crate) records: Records,
@@ -198,8 +198,8 @@ impl Index {
         })
     }
 
-    /// Returns the bundle that replaces or skips `name`. If there are several, it is the one with the
-    /// highest version; upstream returns any of them.
+    /// Returns the bundle that replaces or skips `name`. If there are several, it is the one with
+    /// the highest version; upstream returns any of them.
     pub(crate) fn replacement(
         &self,
         package: &str,

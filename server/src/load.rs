@@ -111,7 +111,7 @@ pub(crate) fn load(path: &Path, options: &Options) -> Result<Loaded, Error> {
         Ok(index) => {
             return Ok(Loaded { index, cache: CacheState::Used, digest: Some(before) });
         }
-        Err(reason) => reason.to_string(),
+        Err(reason) => unlade_text::chain(&reason),
     };
     let temporary =
         [TextPlace::Temporary(dir), TextPlace::Temporary(&options.temporary), TextPlace::Memory];
@@ -126,9 +126,9 @@ pub(crate) fn load(path: &Path, options: &Options) -> Result<Loaded, Error> {
     let written = if is_unchanged {
         cache.commit(&index, &identity)
     } else {
-        cache
-            .discard(index.content.file().0)
-            .and(Err(io::Error::other("the catalog was changed while it was read")))
+        // The next writer replaces a file that is left.
+        _ = cache.discard(index.content.file().0);
+        Err(io::Error::other("the catalog was changed while it was read"))
     };
     let cache = match written {
         Ok(()) => CacheState::Written { reason },

@@ -22,8 +22,8 @@ use crate::server::Options;
 /// The maximum number of bytes of a response that are in memory, for each connection.
 const CHUNK: u64 = 64 << 10;
 
-/// The metas of a catalog, as catalogd of OLM v1 serves them. They are in a file without a name, and
-/// their names are in memory.
+/// The metas of a catalog, as catalogd of OLM v1 serves them. They are in a file without a name,
+/// and their names are in memory.
 #[derive(Debug)]
 pub struct Metas {
     content: Content,
@@ -49,13 +49,13 @@ pub(crate) struct Query {
 }
 
 impl Metas {
-    /// Reads the catalog at `path`: a directory or a single file. It reads the files one after another,
-    /// because their order is that of the metas.
+    /// Reads the catalog at `path`: a directory or a single file. It reads the files one after
+    /// another, because their order is that of the metas.
     ///
     /// # Errors
     ///
-    /// Returns an error if the catalog cannot be read, or if upstream cannot load it. The catalog is
-    /// not validated.
+    /// Returns an error if the catalog cannot be read, or if upstream cannot load it. The catalog
+    /// is not validated.
     pub fn load(path: &Path, options: &Options) -> Result<Self, Error> {
         let places = [TextPlace::Temporary(&options.temporary), TextPlace::Memory];
         let mut limits = options.limits.clone();

@@ -39,7 +39,8 @@ const SECONDS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0, 300.0
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
-    /// The methods by their paths. Other paths are counted as one method, because clients choose them.
+    /// The methods by their paths. Other paths are counted as one method, because clients choose
+    /// them.
     methods: HashMap<String, Method>,
     handled: Family<Handled, Counter>,
     seconds: Family<Method, Histogram, fn() -> Histogram>,

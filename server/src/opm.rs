@@ -50,6 +50,17 @@ pub enum Error {
     /// bundle are parts of the name of a file.
     #[error("the format of opm's cache has no unique file for the bundle {0:?}")]
     Name(String),
+    /// The format cannot represent the catalog: the schema and the package of an entry are names of
+    /// directories.
+    #[error(
+        "the format of opm's cache cannot store the schema {schema:?} of the package {package:?}"
+    )]
+    Schema {
+        /// The schema of the entry.
+        schema: String,
+        /// The package of the entry.
+        package: String,
+    },
 }
 
 #[derive(Serialize)]
@@ -104,7 +115,7 @@ pub(crate) fn write(index: &Index, catalog: &Path, directory: &Path) -> Result<(
     let written = write_contents(index, &contents)
         .and_then(|()| digest(catalog, &contents))
         .and_then(|digest| write_file(&own, digest.as_bytes()));
-    written.or_else(|error| clear().and(Err(error)))
+    written.inspect_err(|_| _ = clear())
 }
 
 /// Checks that the files in the place of a cache are an older cache, and not the catalog or other
@@ -160,7 +171,8 @@ fn write_contents(index: &Index, contents: &Path) -> Result<(), Error> {
             // No query can contain other names. Upstream refuses to build a cache with paths too.
             let is_long = schema.len().max(package.len()) > MAX_NAME;
             if is_long || custom::check(schema, package).is_err() {
-                return Err(Error::Name(format!("{schema}/{package}")));
+                let (schema, package) = (schema.clone(), package.clone());
+                return Err(Error::Schema { schema, package });
             }
             for directory in [&contents.join("metas"), &of_schema, &directory] {
                 create_directory(directory)?;

@@ -176,7 +176,8 @@ impl Server {
             .map(|listener| (listener, Arc::new(Metrics::new(&self.cache, self.digest.as_ref()))));
         let own_metrics = measured.as_ref().map(|(_, metrics)| metrics);
         let services = self.measured_services(own_metrics, &calls, is_serving.clone())?;
-        // The connections are tasks of their own. They end with this method, even if it is cancelled.
+        // The connections are tasks of their own. They end with this method, even if it is
+        // cancelled.
         let (_until_return, cut) = oneshot::channel();
         let cut = cut.shared();
         let http = match http {

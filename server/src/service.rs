@@ -203,7 +203,7 @@ impl generated::registry_server::Registry for Service {
 
     type ListBundlesStream = Responses;
 
-    /// The order is that of `opm`: by channel, then by package, then by name.
+    /// Lists the bundles in the order of `opm`: by channel, then by package, then by name.
     async fn list_bundles(
         &self,
         _: Request<ListBundlesRequest>,

@@ -1,5 +1,5 @@
-//! The memory of the server under load and under attack. Each test measures the whole process, so they
-//! have a program of their own, and run one after another.
+//! The memory of the server under load and under attack. Each test measures the whole process, so
+//! they have a program of their own, and run one after another.
 
 #![expect(clippy::unwrap_used, reason = "a test: what fails here fails the test")]
 
@@ -125,8 +125,8 @@ async fn headers_without_an_end_and_rapid_resets_end_their_connection() {
     assert_eq!(running.client().await.package("tea").await.unwrap().name, "tea");
 }
 
-/// Client and server are in this process. The memory after the first two minutes is that of a server
-/// which has seen every kind of call.
+/// Client and server are in this process. The memory after the first two minutes is that of a
+/// server which has seen every kind of call.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "slow: it runs for ten minutes"]
 async fn ten_minutes_of_mixed_calls_leave_the_memory_flat() {

@@ -57,7 +57,7 @@ fn readings(samples: Vec<Sample>) -> impl Iterator<Item = (Sample, Reading)> {
 }
 
 fn encoded(content: &Content, encoding: Encoding) -> Result<ConfigMap, Error> {
-    let options = Options { encoding, ..Options::default() };
+    let options = Options::default().with_encoding(encoding);
     encode(content, &options).map(|mut config_maps| config_maps.remove(0))
 }
 

@@ -39,7 +39,7 @@ pub(crate) enum Error {
     Value { flag: &'static str, value: String, expected: &'static str },
     #[error("invalid value {value:?} for --{flag}: {fault}")]
     Name { flag: &'static str, value: String, fault: unlade_name::Error },
-    #[error("{0}")]
+    #[error(transparent)]
     Syntax(#[from] lexopt::Error),
 }
 

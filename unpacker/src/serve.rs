@@ -167,15 +167,13 @@ fn unpack_bundle(
     }
     let encoded = encode(
         &reading.content,
-        &encode::Options {
-            name: bundle.config_map.clone(),
-            namespace: target.namespace().to_owned(),
-            encoding: options.encoding,
-            source_image: bundle.source_image.as_ref().or(image_from_env).cloned(),
-            attempt: options.attempt.clone(),
-            findings: reading.findings.clone(),
-            ..encode::Options::default()
-        },
+        &encode::Options::default()
+            .with_name(bundle.config_map.clone())
+            .with_namespace(target.namespace().to_owned())
+            .with_encoding(options.encoding)
+            .with_source_image(bundle.source_image.as_ref().or(image_from_env).cloned())
+            .with_attempt(options.attempt.clone())
+            .with_findings(reading.findings.clone()),
     )?;
     let verdict = match target {
         Target::Stdout { .. } => {

@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
             None => Auth::Stored(Stored::from_env()),
         };
         let plain_http = arguments.plain_http;
-        let options = Options { plain_http, auth, ..Options::default() };
+        let options = Options::default().with_plain_http(plain_http).with_auth(auth);
         let digest = push(&Source::Path(path), name, &options)?;
         println!("{}/{}@{digest}", name.registry(), name.repository());
     }

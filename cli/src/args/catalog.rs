@@ -48,10 +48,10 @@ pub(crate) enum CatalogCommand {
 
 /// Check whether a catalog is valid
 ///
-/// Accepts and refuses the same catalogs as `opm validate`, with a few exceptions: for example, links
-/// out of the catalog, devices and content above a limit are errors. Reports all problems at once, with
-/// their files and lines. A warning is about something that `opm` accepts but drops, or that is
-/// probably a mistake.
+/// Accepts and refuses the same catalogs as `opm validate`, with a few exceptions: for example,
+/// links out of the catalog, devices and content above a limit are errors. Reports all problems at
+/// once, with their files and lines. A warning is about something that `opm` accepts but drops, or
+/// that is probably a mistake.
 #[derive(Debug, Group)]
 pub(crate) struct Validate {
     /// The directory of the catalog, a single file, or a catalog image; `-` means standard input

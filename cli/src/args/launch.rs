@@ -106,8 +106,8 @@ pub(crate) struct Many {
     #[arg(long, hide_short_help = true)]
     pub(crate) keep_going: bool,
 
-    /// Maximum number of images that one Job mounts and unpacks: `off`, `auto` (8) or a number up to
-    /// 16
+    /// Maximum number of images that one Job mounts and unpacks: `off`, `auto` (8) or a number up
+    /// to 16
     ///
     /// Packs need fewer Jobs and requests. They need image volumes; without these, each image has
     /// its own Job. An image that the shared Job does not unpack gets its own Job afterwards. The

@@ -44,20 +44,14 @@ impl From<Limits> for BundleLimits {
     fn from(limits: Limits) -> Self {
         let Limits { files, file_size, total_size, ratio, yaml_depth, yaml_size } = limits;
         let defaults = yaml::Limits::default();
-        let yaml = yaml::Limits {
-            depth: yaml_depth,
-            output: yaml_size.0,
-            // The YAML reader has a limit of its own, which must not refuse a file of this size.
-            input: defaults.input.max(file_size.0),
-            ..defaults
-        };
-        Self {
-            files,
-            file_size: file_size.0,
-            total_size: total_size.0,
-            ratio,
-            yaml,
-            ..Self::default()
-        }
+        // The YAML reader has a limit of its own, which must not refuse a file of this size.
+        let input = defaults.input.max(file_size.0);
+        let yaml = defaults.with_depth(yaml_depth).with_output(yaml_size.0).with_input(input);
+        Self::default()
+            .with_files(files)
+            .with_file_size(file_size.0)
+            .with_total_size(total_size.0)
+            .with_ratio(ratio)
+            .with_yaml(yaml)
     }
 }

@@ -72,7 +72,7 @@ impl Registry {
             let mut client = self.client.clone();
             client.authfile = authfile.or(client.authfile);
             let (cache, connections) = (cache.clone(), connections.clone());
-            Options { cache, connections, ..client.options(secrets) }
+            client.options(secrets).with_cache(cache).with_connections(connections)
         };
         Ok((options(source, secrets), options(destination, Vec::new())))
     }
@@ -134,13 +134,11 @@ impl RegistryClient {
     pub(crate) fn options(self, secrets: Vec<connection::SecretCredentials>) -> Options {
         let Self { authfile, ca_file, tls_verify, plain_http } = self;
         let tls = Tls { insecure: !tls_verify, authorities: ca_file, ..Tls::from_env() };
-        Options {
-            plain_http,
-            tls,
-            configuration: Configuration::from_env(),
-            auth: stored_auth(authfile, secrets),
-            ..Options::default()
-        }
+        Options::default()
+            .with_plain_http(plain_http)
+            .with_tls(tls)
+            .with_configuration(Configuration::from_env())
+            .with_auth(stored_auth(authfile, secrets))
     }
 }
 

@@ -62,7 +62,8 @@ fn read(catalog: &Path, images: &source::Images) -> Result<Reading, Error> {
     Ok(directory::read(&opened.path, &Limits::default())?)
 }
 
-/// Locks what the threads that read a catalog share. A panic in another thread ends the program anyway.
+/// Locks what the threads that read a catalog share. A panic in another thread ends the program
+/// anyway.
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }

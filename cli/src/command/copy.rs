@@ -7,7 +7,7 @@ use crate::{args::Copy, error::Error, output, progress::Transfers, screen::Scree
 pub(super) fn run(args: Copy, screen: &Screen) -> Result<(), Error> {
     let (mut from, mut to) = args.connections()?;
     let platform = args.platform.as_deref().map(str::parse).transpose()?;
-    let options = copy::Options { all: args.all, platform, ..copy::Options::default() };
+    let options = copy::Options::default().with_all(args.all).with_platform(platform);
     let destination = source::parse_destination(&args.destination)?;
     let opened = source::open(args.source)?;
     let source = &opened.source;

@@ -2,17 +2,19 @@
 
 use std::fmt::Write as _;
 
-use unlade_launcher::{Inventory, Scope};
+use unlade_launcher::{Failure, Inventory, Scope};
 
-use super::get::{describe_missing, require_found};
+use super::failure::Failures;
 use crate::{
     args::{Delete, DryRun},
     connection,
     error::Error,
-    output, stderr,
+    output,
+    screen::Screen,
+    stderr,
 };
 
-pub(super) fn run(args: Delete) -> Result<(), Error> {
+pub(super) fn run(args: Delete, screen: &Screen) -> Result<(), Error> {
     let Delete {
         names,
         all: _,
@@ -31,29 +33,30 @@ pub(super) fn run(args: Delete) -> Result<(), Error> {
         let selected: Vec<(String, String)> = if is_by_name {
             names.into_iter().map(|name| (namespace.clone(), name)).collect()
         } else {
-            let scope = Scope { namespace: (!all_namespaces).then_some(namespace), selector };
+            let scope = Scope::default()
+                .with_namespace((!all_namespaces).then_some(namespace))
+                .with_selector(selector);
             let items = inventory.list(&scope).await?;
             items.into_iter().map(|item| (item.namespace, item.name)).collect()
         };
         if selected.is_empty() {
             stderr::note("No resources found");
         }
-        let mut missing = Vec::new();
+        let mut failures = Failures::new("delete", selected.len(), screen);
         for (namespace, name) in selected {
-            let mut owned = inventory.owned(&namespace, &name).await?;
-            if owned.is_some()
-                && dry_run != DryRun::Client
-                && !inventory.remove(&namespace, &name, dry_run == DryRun::Server).await?
-            {
-                // Someone else has deleted it meanwhile.
-                owned = None;
-            }
-            let Some(owned) = owned else {
-                // A listed ConfigMap that no longer exists needs no deletion.
-                if is_by_name && !ignore_not_found {
-                    missing.push(describe_missing(&namespace, &name));
+            let owned = match delete(&inventory, &namespace, &name, dry_run).await {
+                Ok(Some(owned)) => owned,
+                Ok(None) => {
+                    // A listed ConfigMap that no longer exists needs no deletion.
+                    if is_by_name && !ignore_not_found {
+                        failures.add_missing(&namespace, &name);
+                    }
+                    continue;
                 }
-                continue;
+                Err(failure) => {
+                    failures.add_or_end(failure.into())?;
+                    continue;
+                }
             };
             let line = match output {
                 Some(_) => format!("configmap/{name}\n"),
@@ -61,8 +64,24 @@ pub(super) fn run(args: Delete) -> Result<(), Error> {
             };
             output::print(line.as_bytes()).map_err(Error::Output)?;
         }
-        require_found(&missing)
+        failures.into_result()
     })
+}
+
+/// Deletes a ConfigMap, and returns the objects that it owned. Returns `None` if it does not exist.
+async fn delete(
+    inventory: &Inventory,
+    namespace: &str,
+    name: &str,
+    dry_run: DryRun,
+) -> Result<Option<Vec<String>>, Failure> {
+    let owned = inventory.owned(namespace, name).await?;
+    if owned.is_none() || dry_run == DryRun::Client {
+        return Ok(owned);
+    }
+    // Someone else may have deleted it meanwhile.
+    let is_deleted = inventory.remove(namespace, name, dry_run == DryRun::Server).await?;
+    Ok(owned.filter(|_| is_deleted))
 }
 
 /// Formats the line that kubectl would print, followed by the objects that the ConfigMap owned.

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use unlade_launcher::{Inventory, Scope, inventory::Item};
 
+use super::failure::Failures;
 use crate::{
     args::{Get, Listing},
     connection,
@@ -21,19 +22,25 @@ pub(super) fn run(args: Get, screen: &Screen) -> Result<(), Error> {
         let cluster = connection::connect(&connection).await?;
         let inventory = Inventory::new(cluster.client);
         let namespace = cluster.namespace;
-        let scope = Scope { namespace: (!all_namespaces).then(|| namespace.clone()), selector };
+        let scope = Scope::default()
+            .with_namespace((!all_namespaces).then(|| namespace.clone()))
+            .with_selector(selector);
         let names: BTreeSet<_> = names.into_iter().collect();
+        let mut failures = Failures::new("get", names.len(), screen);
         match output {
-            Some(Listing::Yaml) => write(Form::Yaml, &inventory, &scope, &namespace, &names).await,
-            Some(Listing::Json) => write(Form::Json, &inventory, &scope, &namespace, &names).await,
+            Some(form @ (Listing::Yaml | Listing::Json)) => {
+                let form = if form == Listing::Yaml { Form::Yaml } else { Form::Json };
+                write(form, &inventory, &scope, &namespace, &names, &mut failures).await?;
+            }
             Some(Listing::Name) => {
-                let (items, missing) = list_items(&inventory, &scope, &namespace, &names).await?;
+                let items =
+                    list_items(&inventory, &scope, &namespace, &names, &mut failures).await?;
                 let names = items.iter().map(|item| format!("configmap/{}", item.name));
                 output::print_lines(names).map_err(Error::Output)?;
-                require_found(&missing)
             }
             Some(Listing::Wide) | None => {
-                let (items, missing) = list_items(&inventory, &scope, &namespace, &names).await?;
+                let items =
+                    list_items(&inventory, &scope, &namespace, &names, &mut failures).await?;
                 if items.is_empty() && names.is_empty() {
                     stderr::note(&match &scope.namespace {
                         Some(namespace) => format!("No resources found in {namespace} namespace."),
@@ -45,32 +52,34 @@ pub(super) fn run(args: Get, screen: &Screen) -> Result<(), Error> {
                 let text =
                     summary::format_inventory(&items, all_namespaces, is_wide, no_headers, screen);
                 output::print(text.as_bytes()).map_err(Error::Output)?;
-                require_found(&missing)
             }
         }
+        failures.into_result()
     })
 }
 
-/// Returns the items of a table, and descriptions of the requested names that do not exist.
+/// Returns the items of a table.
 async fn list_items(
     inventory: &Inventory,
     scope: &Scope,
     namespace: &str,
     names: &BTreeSet<String>,
-) -> Result<(Vec<Item>, Vec<String>), Error> {
+    failures: &mut Failures<'_>,
+) -> Result<Vec<Item>, Error> {
     let mut items = inventory.list(scope).await?;
     if names.is_empty() {
-        return Ok((items, Vec::new()));
+        return Ok(items);
     }
     items.retain(|item| names.contains(&item.name));
-    let mut missing = Vec::new();
     for name in names.iter().filter(|name| !items.iter().any(|item| item.name == **name)) {
         // This fails for a ConfigMap that unlade did not create.
-        if inventory.config_map(namespace, name).await?.is_none() {
-            missing.push(describe_missing(namespace, name));
+        match inventory.config_map(namespace, name).await {
+            Ok(Some(_)) => {}
+            Ok(None) => failures.add_missing(namespace, name),
+            Err(failure) => failures.add_or_end(failure.into())?,
         }
     }
-    Ok((items, missing))
+    Ok(items)
 }
 
 /// Writes the complete objects as kubectl does: one requested object alone, several in a List.
@@ -80,16 +89,17 @@ async fn write(
     scope: &Scope,
     namespace: &str,
     names: &BTreeSet<String>,
+    failures: &mut Failures<'_>,
 ) -> Result<(), Error> {
-    let mut missing = Vec::new();
     let mut config_maps = Vec::new();
     if names.is_empty() {
         config_maps = inventory.config_maps(scope).await?;
     }
     for name in names {
-        match inventory.config_map(namespace, name).await? {
-            Some(config_map) => config_maps.push(config_map),
-            None => missing.push(describe_missing(namespace, name)),
+        match inventory.config_map(namespace, name).await {
+            Ok(Some(config_map)) => config_maps.push(config_map),
+            Ok(None) => failures.add_missing(namespace, name),
+            Err(failure) => failures.add_or_end(failure.into())?,
         }
     }
     for config_map in &mut config_maps {
@@ -107,19 +117,10 @@ async fn write(
         }
     }
     .and_then(|()| documents.finish())
-    .map_err(Error::Output)?;
-    require_found(&missing)
+    .map_err(Error::Output)
 }
 
 /// Removes the managed fields, which kubectl does not show either.
 pub(super) fn hide_fields(config_map: &mut ConfigMap) {
     config_map.metadata.managed_fields = None;
-}
-
-pub(super) fn describe_missing(namespace: &str, name: &str) -> String {
-    format!("the ConfigMap {namespace}/{name}")
-}
-
-pub(super) fn require_found(missing: &[String]) -> Result<(), Error> {
-    if missing.is_empty() { Ok(()) } else { Err(Error::NotFound(missing.to_vec())) }
 }

@@ -115,11 +115,14 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
             is_logged: connection.verbose > 0,
             is_removed: rm,
             is_cancelled_on_interrupt: cancel_on_interrupt,
-            loader: loader::Options { strictness, ..loader::Options::default() },
+            loader: loader::Options::default().with_strictness(strictness),
             screen,
         };
         let Many { concurrency, keep_going, pack } = many;
-        let batch = Batch { concurrency, keep_going, pack };
+        let batch = Batch::default()
+            .with_concurrency(concurrency)
+            .with_keep_going(keep_going)
+            .with_pack(pack);
         match requests.as_slice() {
             [request] if !is_list => one::launch(&settings, request).await,
             requests => many::launch(&settings, requests, batch).await,

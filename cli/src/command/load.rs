@@ -4,15 +4,15 @@ use std::io::{self, Write};
 use std::slice;
 
 use serde::Serialize;
-use unlade_bundle::{Finding, finding};
+use unlade_bundle::Finding;
 use unlade_config_map::ConfigMap;
 use unlade_loader::{self as loader, Loaded, Strictness};
 use unlade_yaml as yaml;
 
+use super::failure::Failures;
 use crate::{
     args::{Format, Load},
     error::Error,
-    exit::Exit,
     input::{self, Input, Origin},
     output::{self, Documents, Form},
     screen::Screen,
@@ -31,10 +31,9 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
         screen,
     );
     let strictness = if strict { Strictness::Strict } else { Strictness::Upstream };
-    let options = loader::Options { strictness, limits, ..loader::Options::default() };
+    let options = loader::Options::default().with_strictness(strictness).with_limits(limits);
     let mut writer = Writer::new(output, is_many, output::stdout(), screen);
-    let all = config_maps.len();
-    let mut failures = Failures::default();
+    let mut failures = Failures::new("load", config_maps.len(), screen);
     for config_map in config_maps {
         let single = slice::from_ref(&config_map);
         let failure = match loader::load_config_maps_within(single, &options, &reader) {
@@ -55,10 +54,10 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
         }
         // The other ConfigMaps of a List may still load.
         writer.write_failure(&config_map, &error, &report).map_err(Error::Output)?;
-        failures.add(&error, screen);
+        failures.add(&error);
     }
     writer.finish().map_err(Error::Output)?;
-    failures.into_result(all)
+    failures.into_result()
 }
 
 /// Raises the limits of one bundle to those of an input of `size` bytes, which may contain all
@@ -108,32 +107,6 @@ fn name(config_map: &ConfigMap) -> String {
     match metadata.namespace.as_str() {
         "" => format!("ConfigMap {}", metadata.name),
         namespace => format!("ConfigMap {namespace}/{}", metadata.name),
-    }
-}
-
-/// The ConfigMaps of a List that were not loaded.
-#[derive(Debug, Default)]
-struct Failures {
-    number: usize,
-    first: Option<Exit>,
-}
-
-impl Failures {
-    fn add(&mut self, error: &Error, screen: &Screen) {
-        // A hostile List can contain thousands of broken ConfigMaps; the last error counts them
-        // all.
-        if self.number < finding::MAX_LISTED {
-            stderr::report(error, screen);
-        }
-        self.number += 1;
-        self.first.get_or_insert(error.exit());
-    }
-
-    fn into_result(self, all: usize) -> Result<(), Error> {
-        match self.first {
-            Some(exit) => Err(Error::Partly { failed: self.number, all, exit }),
-            None => Ok(()),
-        }
     }
 }
 

@@ -48,18 +48,19 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
     // The bundle is loaded too, to report what the loader would drop before the ConfigMap is on a
     // cluster, and to name the ConfigMap after the CSV.
     let strictness = if strict { Strictness::Strict } else { Strictness::Upstream };
-    let options = loader::Options { strictness, limits, source_image: source_image.clone() };
+    let options = loader::Options::default()
+        .with_strictness(strictness)
+        .with_limits(limits)
+        .with_source_image(source_image.clone());
     let loaded = loader::load(&reading, &options)
         .map_err(|error| Error::load(source.to_string(), error, screen))?;
     let Reading { content, findings } = reading;
-    let options = encode::Options {
-        name: name.unwrap_or_else(|| default_name(&loaded, source)),
-        namespace: namespace.unwrap_or_default(),
-        encoding: encoding.into(),
-        source_image,
-        findings,
-        ..encode::Options::default()
-    };
+    let options = encode::Options::default()
+        .with_name(name.unwrap_or_else(|| default_name(&loaded, source)))
+        .with_namespace(namespace.unwrap_or_default())
+        .with_encoding(encoding.into())
+        .with_source_image(source_image)
+        .with_findings(findings);
     let config_maps = encode(&content, &options)?;
     let form = match output.unwrap_or_else(|| default_format(screen)) {
         Format::Yaml => Form::Yaml,
@@ -107,7 +108,7 @@ pub(super) fn read(
             .map_err(|source| Error::Directory { path: path.display().to_string(), source }),
         source => {
             let platform = images.platform.clone();
-            let mut options = oci::Options { platform, ..oci::Options::default() };
+            let mut options = oci::Options::default().with_platform(platform);
             options.limits.content = limits.clone();
             match image.read(&options) {
                 Ok(image) => {

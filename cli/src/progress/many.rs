@@ -120,8 +120,8 @@ impl Progresses {
     }
 
     /// Estimates the time until all launches have ended, from those that have ended and did not
-    /// reuse content. Returns `None` before the first one, because there is nothing to estimate from,
-    /// and after the last one.
+    /// reuse content. Returns `None` before the first one, because there is nothing to estimate
+    /// from, and after the last one.
     fn estimate(&self, elapsed: Duration) -> Option<Duration> {
         let is_open = |status: &LaunchStatus| {
             matches!(status, LaunchStatus::NotStarted | LaunchStatus::Running)

@@ -267,3 +267,27 @@ fn a_server_that_is_not_an_api_server_is_not_waited_for() {
     let stderr = cluster.run(&["launch", IMAGE]).failure(74);
     assert!(stderr.contains("failed to reach the API server https://127.0.0.1:"), "{stderr}");
 }
+
+#[test]
+fn a_name_that_fails_does_not_keep_the_command_from_the_others() {
+    let server = Server::new(State::fill).disturbed(|request| {
+        request
+            .path
+            .ends_with("/configmaps/secret")
+            .then(|| Disturbance::status(403, "Forbidden", "not for you"))
+    });
+    let cluster = Cluster::new(server);
+    let name = cluster.run(&["launch", IMAGE, "-o", "name"]).success();
+    let name = name.trim();
+    for command in ["get", "describe", "delete"] {
+        let finished = cluster.run(&[command, "secret", "missing", name]);
+        assert!(finished.stdout.contains(name.trim_start_matches("configmap/")), "{finished:?}");
+        assert_eq!(finished.code, Some(75), "{finished:?}");
+        let stderr = finished.stderr;
+        assert!(stderr.contains("not for you"), "{stderr}");
+        assert!(stderr.contains("the ConfigMap default/missing does not exist\n"), "{stderr}");
+        let count = format!("error: failed to {command} 2 of 3 ConfigMaps\n");
+        assert!(stderr.ends_with(&count), "{stderr}");
+    }
+    assert_eq!(cluster.server.count("configmaps"), 0);
+}

@@ -26,7 +26,8 @@ pub const UPSTREAM: [&str; 6] =
 
 /// The image that the ConfigMap was filled from. OLM and opm write this annotation.
 pub const SOURCE_IMAGE: &str = "olm.sourceImage";
-/// The name of [`SOURCE_IMAGE`] in the original design (design 004.9). It is read, but never written.
+/// The name of [`SOURCE_IMAGE`] in the original design (design 004.9). It is read, but never
+/// written.
 pub const LEGACY_SOURCE_IMAGE: &str = "olm.imageSource";
 /// The encoding of the values. Absent if they are plain.
 pub const CONTENT_ENCODING: &str = "olm.contentEncoding";

@@ -15,8 +15,9 @@ const GROUP: &str = "apiextensions.k8s.io";
 pub const MAX_APIS: usize = 10_000;
 
 /// Reads the APIs of the CRD `root`, at most `max` of them: one for each of its versions, served or
-/// not (operator-registry `pkg/registry/bundle.go`, `ProvidedAPIs`). The names of its
-/// fields must match exactly, including letter case. `max` is what is left of [`MAX_APIS`]. Reports the APIs that are dropped.
+/// not (operator-registry `pkg/registry/bundle.go`, `ProvidedAPIs`). The names of its fields must
+/// match exactly, including letter case. `max` is what is left of [`MAX_APIS`]. Reports the APIs
+/// that are dropped.
 pub fn read_apis(root: Value<'_>, max: usize, reader: &mut Reader<'_>) -> Vec<Api> {
     let api_version = root.get("apiVersion").and_then(|text| text.as_str()).unwrap_or_default();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));

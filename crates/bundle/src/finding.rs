@@ -89,8 +89,8 @@ pub enum Reason {
 impl Reason {
     /// Checks whether the bundle loses something, so that a strict reader refuses it.
     ///
-    /// Reserved annotations, annotations in a file other than `annotations.yaml`, ignored paths, and
-    /// files that do not belong to the bundle are not losses.
+    /// Reserved annotations, annotations in a file other than `annotations.yaml`, ignored paths,
+    /// and files that do not belong to the bundle are not losses.
     pub fn is_loss(self) -> bool {
         !matches!(
             self,

@@ -1,9 +1,12 @@
 //! Limits for the readers of bundles.
 
+use derive_setters::Setters;
 use unlade_yaml as yaml;
 
 /// The limits of a reader. Each has a default and can be changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct Limits {
     /// The maximum number of files in one bundle. The largest published bundle has 106.
     pub files: usize,

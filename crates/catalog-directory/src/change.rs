@@ -157,20 +157,28 @@ impl Changes {
     /// Returns an error if a file cannot be written, or if another program has changed it since it
     /// was read. If only one file is changed, it then has its old content.
     pub fn write(&self) -> Result<(), ChangeError> {
+        // Before it creates the directories of new files, and again when it has created them.
+        self.check_unchanged()?;
         let mut staged = Vec::with_capacity(self.texts.len());
         for (path, text) in &self.texts {
             let path = if self.root.is_dir() { self.root.join(path) } else { self.root.clone() };
             let failed = |source| ChangeError::File { action: "write", path: path.clone(), source };
             staged.push((stage(&path, text).map_err(failed)?, path));
         }
+        self.check_unchanged()?;
+        for ((file, target), path) in staged {
+            let failed = |source| ChangeError::File { action: "write", path, source };
+            file.persist(target).map_err(|error| failed(error.error))?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the files have the texts that were read.
+    fn check_unchanged(&self) -> Result<(), ChangeError> {
         for path in self.texts.keys() {
             if self.read(path)?.as_ref() != self.before.get(path) {
                 return Err(ChangeError::Changed { path: path.clone() });
             }
-        }
-        for ((file, target), path) in staged {
-            let failed = |source| ChangeError::File { action: "write", path, source };
-            file.persist(target).map_err(|error| failed(error.error))?;
         }
         Ok(())
     }
@@ -331,12 +339,16 @@ mod tests {
             assert!(!matches!(error, ChangeError::Text { .. }), "{path}: {error}");
         }
         // A directory that becomes a link after it was read is not followed either.
-        fs::create_dir(catalog.join("pot")).unwrap();
-        changes.append("pot/catalog.yaml", r#"{"schema":"c"}"#).unwrap();
-        fs::remove_dir(catalog.join("pot")).unwrap();
-        symlink("../home", catalog.join("pot")).unwrap();
-        changes.write().unwrap_err();
-        assert_eq!(fs::read_dir(root.path().join("home")).unwrap().count(), 0);
+        for path in ["pot/catalog.yaml", "pot/new/catalog.yaml"] {
+            let mut changes = Changes::new(&catalog, &Limits::default());
+            fs::create_dir(catalog.join("pot")).unwrap();
+            changes.append(path, r#"{"schema":"c"}"#).unwrap();
+            fs::remove_dir(catalog.join("pot")).unwrap();
+            symlink("../home", catalog.join("pot")).unwrap();
+            changes.write().unwrap_err();
+            assert_eq!(fs::read_dir(root.path().join("home")).unwrap().count(), 0, "{path}");
+            fs::remove_file(catalog.join("pot")).unwrap();
+        }
         let single = Changes::new(&root.path().join("outside"), &Limits::default());
         assert!(single.clone().append("other", r#"{"schema":"c"}"#).is_err());
     }

@@ -149,15 +149,16 @@ pub enum Error {
 }
 
 impl Error {
-    /// Checks whether one of the [`Limits`] was exceeded.
+    /// Checks whether a limit of the reader was exceeded, such as one of the [`Limits`].
     pub fn is_limit(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Entries { .. }
-                | Self::Patterns { .. }
-                | Self::PatternWork { .. }
-                | Self::IgnoreLine { .. }
-        )
+            | Self::Patterns { .. }
+            | Self::PatternWork { .. }
+            | Self::IgnoreLine { .. } => true,
+            Self::Directory(source) | Self::File { source, .. } => source.is_limit(),
+            _ => false,
+        }
     }
 }
 

@@ -73,7 +73,8 @@ pub(crate) fn open_root(root: &Path) -> Result<Dir, Error> {
     })
 }
 
-/// Opens a catalog that is a single file. Its path may have come to name another one, such as a FIFO.
+/// Opens a catalog that is a single file. Its path may have come to name another one, such as a
+/// FIFO.
 pub(crate) fn open_file(root: &Path) -> io::Result<fs::File> {
     open_regular_file(root)?.ok_or_else(|| io::Error::other("it is not a regular file"))
 }

@@ -11,8 +11,8 @@ use crate::{Error, Limits, Sorted, Store, visit_metas};
 
 /// Collects the metas of several catalogs, and writes them in the order of `opm render`.
 ///
-/// Several threads read a directory. The memory contains a few documents for each thread, and what a
-/// [`Store`] keeps there.
+/// Several threads read a directory. The memory contains a few documents for each thread, and what
+/// a [`Store`] keeps there.
 ///
 /// ```
 /// use unlade_catalog::{Form, render::Migration};
@@ -65,8 +65,8 @@ impl Renderer {
         self.close(problems, found)
     }
 
-    /// Adds one meta, of which `json` is the compact JSON. `name` is for messages. It is written as it
-    /// is, and not migrated.
+    /// Adds one meta, of which `json` is the compact JSON. `name` is for messages. It is written as
+    /// it is, and not migrated.
     ///
     /// # Errors
     ///

@@ -56,8 +56,8 @@ impl Default for Store {
 }
 
 impl Store {
-    /// Adds the text of a meta. Metas with the same rank have the order of `source`, and then of their
-    /// places.
+    /// Adds the text of a meta. Metas with the same rank have the order of `source`, and then of
+    /// their places.
     ///
     /// # Errors
     ///

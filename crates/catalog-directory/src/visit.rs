@@ -4,16 +4,18 @@ use std::mem;
 
 use unlade_catalog::{File, Meta, Place};
 
-/// The memory of the metas after which another thread visits the next ones, in bytes. For the metas of
-/// a smaller file, another thread would save some milliseconds, and take about a MiB for its documents.
+/// The memory of the metas after which another thread visits the next ones, in bytes. For the metas
+/// of a smaller file, another thread would save some milliseconds, and take about a MiB for its
+/// documents.
 const ALONE: usize = 16 << 20;
 
 /// The memory of the metas that are sent to another thread at once, in bytes. Sending takes some
 /// microseconds, and a catalog may have a million small metas.
 const BATCH: usize = 64 << 10;
 
-/// Calls `read` with a function that passes each meta to `visit`. If `is_thread_idle` is set, another
-/// thread calls `visit` from some point of a large file on, so that a single file uses two threads.
+/// Calls `read` with a function that passes each meta to `visit`. If `is_thread_idle` is set,
+/// another thread calls `visit` from some point of a large file on, so that a single file uses two
+/// threads.
 pub(crate) fn read_and_visit(
     visit: &(impl Fn(Meta, &Place) + Sync),
     is_thread_idle: bool,

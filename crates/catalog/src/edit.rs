@@ -111,8 +111,8 @@ pub fn append(file: &[u8], json: &str, limits: &Limits) -> Result<Vec<u8>, Error
     Err(Error::Unchangeable { line: n_lines as u64 })
 }
 
-/// Sets the item `index` of the `entries` of a meta, or adds one if `index` is their number. `entry`
-/// is compact JSON. Comments and the layout of all other items remain.
+/// Sets the item `index` of the `entries` of a meta, or adds one if `index` is their number.
+/// `entry` is compact JSON. Comments and the layout of all other items remain.
 ///
 /// # Errors
 ///

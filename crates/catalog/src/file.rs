@@ -15,8 +15,8 @@ use crate::{
     shape::{self, Shape, format_path},
 };
 
-/// The maximum number of nameless entries of one meta. Such an entry needs two bytes of the file, but as
-/// much memory as any other.
+/// The maximum number of nameless entries of one meta. Such an entry needs two bytes of the file,
+/// but as much memory as any other.
 const MAX_NAMELESS: usize = 10;
 
 /// What one file of a catalog contains.
@@ -33,15 +33,15 @@ pub struct File {
 }
 
 impl File {
-    /// Reads a file. `path` is its path relative to the catalog, for messages. Only one document at a
-    /// time is in memory.
+    /// Reads a file. `path` is its path relative to the catalog, for messages. Only one document at
+    /// a time is in memory.
     pub fn read(path: &str, input: impl Read, limits: &Limits) -> Self {
         Self::walk(path, input, limits, true, |_, _| {})
     }
 
-    /// Reads a file as [`read`](Self::read) does, and calls `visit` with each meta that upstream can
-    /// load, in the order of the file. The result has only problems, so the memory does not depend on
-    /// the number of metas. If the file has an error, `visit` has not seen all metas, so
+    /// Reads a file as [`read`](Self::read) does, and calls `visit` with each meta that upstream
+    /// can load, in the order of the file. The result has only problems, so the memory does not
+    /// depend on the number of metas. If the file has an error, `visit` has not seen all metas, so
     /// look for errors of rules that [prevent loading](Rule::prevents_loading) before you use the
     /// result ([`Catalog::loading_problems`](crate::Catalog::loading_problems)).
     ///
@@ -65,8 +65,8 @@ impl File {
         Self::walk(path, input, limits, false, visit)
     }
 
-    /// Reads a file as [`read`](Self::read) does, and calls `visit` as [`read_each`](Self::read_each)
-    /// does.
+    /// Reads a file as [`read`](Self::read) does, and calls `visit` as
+    /// [`read_each`](Self::read_each) does.
     pub fn read_with(
         path: &str,
         input: impl Read,
@@ -169,8 +169,8 @@ impl File {
         is_loadable
     }
 
-    /// Returns how many entries of a meta are kept: those before the one that exceeds [`MAX_NAMELESS`],
-    /// which is an error.
+    /// Returns how many entries of a meta are kept: those before the one that exceeds
+    /// [`MAX_NAMELESS`], which is an error.
     fn limit_entries(
         &mut self,
         meta: &Meta,

@@ -56,8 +56,8 @@ pub fn heads<'e>(entries: impl IntoIterator<Item = &'e Entry> + Clone) -> Vec<&'
     names.into_iter().filter(|name| !targets.contains(name)).collect()
 }
 
-/// Checks the graph of a channel with at least one entry. Of several entries with the same name, the
-/// last one counts.
+/// Checks the graph of a channel with at least one entry. Of several entries with the same name,
+/// the last one counts.
 ///
 /// Ranges of versions play no part. The last entry of the chain may replace a bundle that is not in
 /// the channel.
@@ -86,8 +86,8 @@ fn to_owned<'e>(names: impl IntoIterator<Item = &'e str>) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// Returns the names of the entries that no chain of replacements from any head reaches, and that no
-/// entry skips, sorted.
+/// Returns the names of the entries that no chain of replacements from any head reaches, and that
+/// no entry skips, sorted.
 ///
 /// In a channel with one head, these are the entries of [`Error::Stranded`].
 pub fn stranded(entries: &[Entry]) -> Vec<&str> {

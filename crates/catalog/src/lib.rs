@@ -77,13 +77,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        let document = unlade_yaml::Limits {
-            input: 64 << 20,
-            tree: 128 << 20,
-            output: 128 << 20,
-            work: 1_000_000_000,
-            ..unlade_yaml::Limits::default()
-        };
+        let document = unlade_yaml::Limits::default()
+            .with_input(64 << 20)
+            .with_tree(128 << 20)
+            .with_output(128 << 20)
+            .with_work(1_000_000_000);
         Self { document, metas: 1_000_000 }
     }
 }

@@ -5,8 +5,8 @@ use unlade_yaml::{self as yaml, Limits, json::Value};
 
 use crate::shape;
 
-/// Returns the data in the value of a property. Returns `None` if the property has no data: upstream
-/// decodes all objects into one variable, so such an object repeats the one before it.
+/// Returns the data in the value of a property. Returns `None` if the property has no data:
+/// upstream decodes all objects into one variable, so such an object repeats the one before it.
 pub(crate) fn data(value: Value<'_>) -> Option<Vec<u8>> {
     typed::last_field(value, "data").map(shape::bytes)
 }

@@ -44,8 +44,8 @@ pub struct Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The catalog is invalid: `opm` refuses it, it exceeds a limit of unlade, or a link leads out of
-    /// it.
+    /// The catalog is invalid: `opm` refuses it, it exceeds a limit of unlade, or a link leads out
+    /// of it.
     Error,
     /// `opm` accepts the catalog, but drops a part of it, or the content is probably a mistake.
     Warning,
@@ -68,7 +68,8 @@ pub struct Place {
     pub path: Vec<Step>,
 }
 
-/// A collection of problems: the first [`MAX_PROBLEMS`] of each kind, and the numbers of the others.
+/// A collection of problems: the first [`MAX_PROBLEMS`] of each kind, and the numbers of the
+/// others.
 #[derive(Debug, Clone, Default)]
 pub struct Problems {
     kept: Vec<Problem>,
@@ -196,8 +197,8 @@ impl Problems {
         self.other_errors = Count::default();
     }
 
-    /// Returns the kept problems, sorted by their places, and after them a problem for each severity
-    /// of which some were left out.
+    /// Returns the kept problems, sorted by their places, and after them a problem for each
+    /// severity of which some were left out.
     pub fn into_sorted(self) -> Vec<Problem> {
         let Self { mut kept, loading_errors, other_errors, warnings } = self;
         kept.sort();

@@ -24,8 +24,8 @@ enum Kind {
 }
 
 impl Rank {
-    /// Returns the rank of a meta. Returns `None` if upstream does not write the meta at all, because
-    /// it has one of the four schemas of upstream, but no package.
+    /// Returns the rank of a meta. Returns `None` if upstream does not write the meta at all,
+    /// because it has one of the four schemas of upstream, but no package.
     pub fn from_meta(meta: &Meta) -> Option<Self> {
         let (package, kind, name) = match meta.schema.as_str() {
             PACKAGE => (&meta.name, Kind::Package, ""),

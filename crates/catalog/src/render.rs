@@ -26,8 +26,8 @@ pub enum Migration {
     /// No form is replaced.
     #[default]
     None,
-    /// The objects of a bundle with an image become an `olm.csv.metadata` property, which catalogs for
-    /// OpenShift 4.17 and later have.
+    /// The objects of a bundle with an image become an `olm.csv.metadata` property, which catalogs
+    /// for OpenShift 4.17 and later have.
     CsvMetadata,
 }
 
@@ -49,8 +49,8 @@ pub struct Error {
 ///
 /// # Errors
 ///
-/// Returns an error if the ClusterServiceVersion of a bundle to be migrated has a value of the wrong
-/// type.
+/// Returns an error if the ClusterServiceVersion of a bundle to be migrated has a value of the
+/// wrong type.
 pub fn render(meta: &Meta, migration: Migration, limits: &Limits) -> Result<String, Error> {
     if meta.schema != BUNDLE {
         return Ok(meta.to_json());
@@ -120,9 +120,9 @@ fn write_items<T>(items: &[T], out: &mut String, write: impl Fn(&T, &mut String)
     }
 }
 
-/// Returns the value of the `olm.csv.metadata` property to which the objects of a bundle are migrated
-/// (operator-registry `alpha/action/migrations`). Returns `None` if the bundle is left as it is: it
-/// has no image, no ClusterServiceVersion, or already such a property.
+/// Returns the value of the `olm.csv.metadata` property to which the objects of a bundle are
+/// migrated (operator-registry `alpha/action/migrations`). Returns `None` if the bundle is left as
+/// it is: it has no image, no ClusterServiceVersion, or already such a property.
 fn migrate(bundle: Value<'_>, limits: &Limits) -> Result<Option<String>, Error> {
     let is_migrated = items(bundle, "properties").any(|it| text(it, "type") == CSV_METADATA);
     if text(bundle, "image").is_empty() || is_migrated {
@@ -168,8 +168,8 @@ fn misfit(value: Option<Value<'_>>, shape: &Shape, path: &str) -> Option<Error> 
 pub(crate) fn find_csv(bundle: Value<'_>, limits: &Limits) -> Option<Tree> {
     let objects = items(bundle, "properties").filter(|it| text(*it, "type") == BUNDLE_OBJECT);
     objects.filter_map(|it| field(it, "value")).find_map(|value| {
-        // The object that one without data repeats was not a ClusterServiceVersion, or it would have
-        // been found.
+        // The object that one without data repeats was not a ClusterServiceVersion, or it would
+        // have been found.
         let data = object::data(value)?;
         let tree = yaml::decode_document(&data, Scalars::Resolved, limits).ok()?.object?;
         object::is_csv(tree.root()).then_some(tree)

@@ -30,7 +30,8 @@ macro_rules! rules {
                 }
             }
 
-            /// Returns `Error` if a catalog that violates the rule is invalid, and `Warning` otherwise.
+            /// Returns `Error` if a catalog that violates the rule is invalid, and `Warning`
+            /// otherwise.
             pub fn severity(self) -> Severity {
                 match self {
                     $(Self::$rule => Severity::$severity,)+
@@ -187,8 +188,8 @@ rules! {
 }
 
 impl Rule {
-    /// Returns whether `opm` can do nothing at all with a catalog that violates the rule, because it
-    /// cannot load it. The other rules are only those of `opm validate`.
+    /// Returns whether `opm` can do nothing at all with a catalog that violates the rule, because
+    /// it cannot load it. The other rules are only those of `opm validate`.
     pub fn prevents_loading(self) -> bool {
         matches!(
             self,

@@ -19,8 +19,8 @@ use crate::{
     write::escape_html,
 };
 
-/// The maximum size of the objects of a bundle, in bytes. Clients of OLM refuse messages of more than
-/// 4 MiB.
+/// The maximum size of the objects of a bundle, in bytes. Clients of OLM refuse messages of more
+/// than 4 MiB.
 pub const MAX_OBJECTS: usize = 32 << 20;
 
 /// What the API shows of a package.
@@ -82,8 +82,8 @@ pub enum ServedCsv {
     },
 }
 
-/// The objects of a bundle are too large. Each object without data repeats the one before it, so they
-/// can be much larger than the catalog.
+/// The objects of a bundle are too large. Each object without data repeats the one before it, so
+/// they can be much larger than the catalog.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the objects of the bundle {} are larger than {limit} bytes", excerpt::shorten(name))]
 #[non_exhaustive]
@@ -263,7 +263,7 @@ mod tests {
         let json =
             format!(r#"{{"schema":"olm.bundle","name":"b","properties":[{object}{repeated}]}}"#);
         let served = |output| {
-            let limits = Limits { output, ..Limits::default() };
+            let limits = Limits::default().with_output(output);
             ServedBundle::new(&Meta::from_json(&json, &Limits::default()).unwrap(), &limits)
         };
         assert_eq!(served(1_000).unwrap().objects, vec![r#"{"kind":"A"}"#; 10]);

@@ -80,7 +80,8 @@ pub(crate) fn compare(value: Value<'_>, shape: &Shape, path: &[Step]) -> Compari
 }
 
 impl Comparison {
-    /// The recursion follows the tables, which have few levels, and not the value.
+    /// Compares a value with a shape. The recursion follows the tables, which have few levels, and
+    /// not the value.
     fn visit(&mut self, value: Value<'_>, shape: &Shape, path: &mut Vec<Step>) {
         if self.misfits.len() >= MAX_FOUND {
             return;

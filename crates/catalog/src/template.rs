@@ -51,7 +51,8 @@ pub enum Kind {
     Substitutes,
 }
 
-/// The reason why a template cannot be rendered. The message shows only the beginnings of long names.
+/// The reason why a template cannot be rendered. The message shows only the beginnings of long
+/// names.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -208,8 +209,8 @@ impl Kind {
 }
 
 /// Renders a template: returns the compact JSON of each meta of the catalog, in any order. Only the
-/// first document of the input is read. `kind` is the expected kind; without it, the schema decides.
-/// `bundle` renders the bundle in an image.
+/// first document of the input is read. `kind` is the expected kind; without it, the schema
+/// decides. `bundle` renders the bundle in an image.
 ///
 /// # Errors
 ///
@@ -311,8 +312,8 @@ fn parse(image: &str, json: &str, limits: &Limits) -> Result<Meta, Error> {
         .map_err(|source| Error::Rendered { image: image.to_owned(), source })
 }
 
-/// Returns the value of the only `olm.package` property of a bundle: the package, the version and the
-/// release.
+/// Returns the value of the only `olm.package` property of a bundle: the package, the version and
+/// the release.
 fn package(bundle: &Meta) -> Result<(String, ::semver::Version, String), Error> {
     let failed = |problem: String| Error::Package { name: bundle.name.clone(), problem };
     let properties = crate::meta::items(bundle.value(), "properties");

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use derive_setters::Setters;
 use flate2::Compression;
 
 use unlade_bundle::{
@@ -63,7 +64,9 @@ pub enum Encoding {
 }
 
 /// Options of [`encode`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct Options {
     /// The name of the ConfigMap.
     pub name: String,
@@ -83,6 +86,7 @@ pub struct Options {
     pub metadata_as_upstream: bool,
     /// Whether the [marks](crate::mark) are left out. They can become too large if many file names
     /// differ from their keys. The ConfigMap is then read like one of upstream.
+    #[setters(rename = "without_marks")]
     pub without_marks: bool,
 }
 
@@ -304,12 +308,10 @@ fn config_map(content: &Content, options: &Options, values: Values) -> Result<Co
 /// `pkg/configmap/configmap.go`). Files that exceed a limit here are included, because they may
 /// decode there.
 fn hidden_from_upstream(content: &Content) -> BTreeSet<&ConfigMapKey> {
-    let limits = yaml::Limits {
-        input: METADATA_SIZE,
-        tree: METADATA_TREE,
-        work: METADATA_WORK,
-        ..yaml::Limits::default()
-    };
+    let limits = yaml::Limits::default()
+        .with_input(METADATA_SIZE)
+        .with_tree(METADATA_TREE)
+        .with_work(METADATA_WORK);
     let reader = yaml::Reader::new(&limits);
     content
         .entries()

@@ -20,9 +20,7 @@ fn filled() -> ConfigMap {
         bytes: b"kind: A\n".to_vec(),
     };
     let content = Content::assemble(vec![file], &Limits::default()).unwrap().content;
-    encode(&content, &Options { encoding: Encoding::Plain, ..Options::default() })
-        .unwrap()
-        .remove(0)
+    encode(&content, &Options::default().with_encoding(Encoding::Plain)).unwrap().remove(0)
 }
 
 /// Decodes a ConfigMap with these fields, `kind` and `metadata`, and with the encoding of OLM.

@@ -42,7 +42,8 @@ pub struct Status<'a> {
     pub is_namespace_terminating: bool,
 }
 
-/// Classifies the error of a request. `doing` describes the request, such as `create the Job etcd-1`.
+/// Classifies the error of a request. `doing` describes the request, such as `create the Job
+/// etcd-1`.
 ///
 /// A missing, existing or changed object is often not a failure. Callers handle these cases first.
 pub fn classify_request_error(error: RequestError<'_>, doing: &str) -> Failure {

@@ -90,8 +90,8 @@ impl PullSecretEntries {
     }
 }
 
-/// Returns the content of the pull secret `name` as the JSON of a file of docker (`config.json`). It
-/// contains passwords.
+/// Returns the content of the pull secret `name` as the JSON of a file of docker (`config.json`).
+/// It contains passwords.
 ///
 /// # Errors
 ///

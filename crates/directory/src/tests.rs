@@ -319,7 +319,7 @@ fn limits_hold_while_reading() {
         fs::write(root.join("manifests/b"), vec![b'b'; 100]).unwrap();
     };
     let root = bundle(big);
-    let mut limits = Limits { file_size: 99, ..Limits::default() };
+    let mut limits = Limits::default().with_file_size(99);
     let error = read(root.path(), &limits).unwrap_err();
     assert!(
         matches!(&error, Error::FileSize { path, limit: 99 } if path == "manifests/a"),

@@ -16,22 +16,36 @@ use crate::image::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};
 /// # Ok::<(), unlade_name::image::Error>(())
 /// ```
 pub fn covers(entry: &str, image: &ImageReference) -> bool {
+    covered_length(entry, image).is_some()
+}
+
+/// Returns the length of the path in `entry`, in bytes, if the entry [covers](covers()) `image`.
+/// The version of the registry's API at its start does not count.
+pub fn covered_length(entry: &str, image: &ImageReference) -> Option<usize> {
     let entry =
         entry.strip_prefix("https://").or_else(|| entry.strip_prefix("http://")).unwrap_or(entry);
     let (host, path) = entry.split_once('/').unwrap_or((entry, ""));
-    let path = ["v1/", "v2/"].iter().find_map(|version| path.strip_prefix(version)).unwrap_or(path);
+    let path = without_api_version(path);
+    let length = path.trim_end_matches('/').len();
     let registry = image.registry();
     if registry == DEFAULT_REGISTRY && host == FORMER_DEFAULT_REGISTRY && path.is_empty() {
-        return true;
+        return Some(length);
     }
     let (host, port) = host.rsplit_once(':').unwrap_or((host, ""));
     let (registry, registry_port) = registry.rsplit_once(':').unwrap_or((registry, ""));
     let same_length = host.split('.').count() == registry.split('.').count();
     let mut parts = host.split('.').zip(registry.split('.'));
-    port == registry_port
+    let is_covered = port == registry_port
         && same_length
         && parts.all(|(glob, part)| matches(glob, part))
-        && image.repository().starts_with(path)
+        && image.repository().starts_with(path);
+    is_covered.then_some(length)
+}
+
+/// Removes the version of the registry's API from the start of a path, as the kubelet does in an
+/// entry of a pull secret.
+pub fn without_api_version(path: &str) -> &str {
+    ["v1/", "v2/"].iter().find_map(|version| path.strip_prefix(version)).unwrap_or(path)
 }
 
 /// Checks whether `glob`, in which `*` matches any text, matches `text`, as Go's `filepath.Match`

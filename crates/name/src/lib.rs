@@ -16,7 +16,7 @@ pub mod image;
 mod object;
 mod qualified;
 
-pub use entry::covers;
+pub use entry::{covered_length, covers, without_api_version};
 pub use image::ImageReference;
 pub use object::{MAX_LABEL, MAX_SUBDOMAIN, check_label, check_subdomain};
 pub use qualified::{check_annotation_key, check_label_key, check_label_value};

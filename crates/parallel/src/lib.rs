@@ -19,15 +19,15 @@ use std::sync::mpsc::{self, SendError};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Calls `work` for each item, in up to `limit` threads, and returns the results in the order of the
-/// items.
+/// Calls `work` for each item, in up to `limit` threads, and returns the results in the order of
+/// the items.
 pub fn map<T: Sync, R: Send>(items: &[T], limit: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let results = each(items, limit, |item, _| Ok::<_, Infallible>(work(item)));
     results.into_iter().map(|Ok(result)| result).collect()
 }
 
-/// Calls `work` for each item, in up to `limit` threads, and returns the results in the order of the
-/// items, up to and including the first failure.
+/// Calls `work` for each item, in up to `limit` threads, and returns the results in the order of
+/// the items, up to and including the first failure.
 ///
 /// The calls start in this order. After a failure, no call starts for a later item, and the
 /// [`Turn`] of such an item ends; those for earlier items continue. So the results do not depend on
@@ -65,11 +65,11 @@ pub fn each<T: Sync, R: Send, E: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Calls `produce` with a function that passes an item to `consume`. Another thread calls `consume`, in
-/// the order of the items, so both work at the same time.
+/// Calls `produce` with a function that passes an item to `consume`. Another thread calls
+/// `consume`, in the order of the items, so both work at the same time.
 ///
-/// The thread starts with the first item. An item is passed on once the one before it is consumed, so
-/// at most two items exist. Passing an item can wake the thread, which takes some microseconds.
+/// The thread starts with the first item. An item is passed on once the one before it is consumed,
+/// so at most two items exist. Passing an item can wake the thread, which takes some microseconds.
 ///
 /// ```
 /// use std::sync::Mutex;

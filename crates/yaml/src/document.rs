@@ -187,8 +187,8 @@ impl<R: Read> Documents<R> {
         Ok(Some(Found { skipped, text: 0, consumed: 0, document: Err(error) }))
     }
 
-    /// Skips white space up to the end of a line, as `consumeWhitespace` does. Returns false if fewer
-    /// than four bytes follow, which upstream does not read as YAML.
+    /// Skips white space up to the end of a line, as `consumeWhitespace` does. Returns false if
+    /// fewer than four bytes follow, which upstream does not read as YAML.
     fn skip_white_space(&mut self) -> Result<bool, StreamError> {
         loop {
             while self.rest().len() < 4 && self.fill()? {}
@@ -235,7 +235,8 @@ impl<R: Read> Documents<R> {
         Ok(Some(Found { skipped: 0, text, consumed, document }))
     }
 
-    /// Returns the length of the line at `at`, with its end. Returns `None` at the end of the input.
+    /// Returns the length of the line at `at`, with its end. Returns `None` at the end of the
+    /// input.
     fn line_at(&mut self, at: usize) -> Result<Option<usize>, StreamError> {
         let mut searched = at;
         loop {
@@ -290,7 +291,7 @@ fn count_blanks(bytes: &[u8]) -> usize {
 /// Parses one JSON object.
 pub(super) fn parse_object(text: &[u8], limits: &Limits) -> Result<Tree, Error> {
     let line = |at: usize| n_lines(text.get(..at).unwrap_or(text)) + 1;
-    match json::parse(text, limits.tree, true) {
+    match json::parse(text, limits, true) {
         Ok((builder, root, _)) => {
             Reader::new(limits).check_output(&builder, root, false)?;
             if !builder.is_object(root) {
@@ -299,6 +300,7 @@ pub(super) fn parse_object(text: &[u8], limits: &Limits) -> Result<Tree, Error> 
             Ok(builder.finish(root))
         }
         Err(json::Fault::TooLarge) => Err(too_large(limits.tree)),
+        Err(json::Fault::TooDeep { at, limit }) => Err(Error::TooDeep { line: line(at), limit }),
         Err(json::Fault::Syntax { at, problem }) => Err(syntax(line(at), problem)),
     }
 }

@@ -39,7 +39,8 @@ pub enum Error {
     TooLarge {
         /// What is too large.
         what: &'static str,
-        /// [`Limits::input`](super::Limits::input) or [`Limits::output`](super::Limits::output).
+        /// [`Limits::input`](super::Limits::input), [`Limits::tree`](super::Limits::tree) or
+        /// [`Limits::output`](super::Limits::output).
         limit: usize,
     },
     /// The text is too complex: the parser would need too much time for it.

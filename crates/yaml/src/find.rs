@@ -10,8 +10,8 @@ const HIGHS: u64 = ONES << 7;
 /// Eight bytes of a text, the first of which is the lowest.
 ///
 /// The tests return a mask. Its lowest bit is in the first byte that matches. The bits above it may
-/// be wrong (Bit Twiddling Hacks, "Determine if a word has a zero byte" and "Determine if a word has
-/// a byte less than n").
+/// be wrong (Bit Twiddling Hacks, "Determine if a word has a zero byte" and "Determine if a word
+/// has a byte less than n").
 #[derive(Clone, Copy)]
 pub(crate) struct Word(u64);
 

@@ -17,8 +17,8 @@ pub use indent::indent;
 pub(crate) use build::{Builder, Field, Key, NodeId, Unwritable};
 use indent::quoted_len;
 pub(crate) use number::{float_text, general_text, key_text};
-use parse::go_lossy;
-pub(crate) use parse::{Fault, parse};
+pub use parse::go_lossy;
+pub(crate) use parse::{Fault, MAX_DEPTH, parse};
 pub use write::quote;
 
 use write::Style;

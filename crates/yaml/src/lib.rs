@@ -50,12 +50,16 @@ pub use panic::is_panic_caught;
 pub use reader::Reader;
 pub use write::{write, write_to};
 
+use derive_setters::Setters;
+
 use crate::json::Tree;
 use compose::{Composed, Composer};
 use source::Source;
 
 /// The limits of the YAML reader.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Setters)]
+#[setters(prefix = "with_")]
+#[non_exhaustive]
 pub struct Limits {
     /// The maximum size of the input, in bytes. At most 512 MiB, because offsets have 32 bits.
     pub input: usize,

@@ -15,9 +15,9 @@ pub enum Step {
     Item(usize),
 }
 
-/// Returns the lines of the values at `paths` in the first document of `text`, counted from 1. For a
-/// field, it is the line of its key. If a value does not exist, it is the line of the closest value
-/// around it. Returns `None` if the text is not YAML.
+/// Returns the lines of the values at `paths` in the first document of `text`, counted from 1. For
+/// a field, it is the line of its key. If a value does not exist, it is the line of the closest
+/// value around it. Returns `None` if the text is not YAML.
 ///
 /// The text is read once, so the cost grows with the size of the text and of the paths.
 ///
@@ -49,8 +49,9 @@ pub fn locate<'p>(
     paths.iter().map(line).collect()
 }
 
-/// The values that paths lead to or through, numbered in the order of their insertion. Each is found
-/// by the value around it and the step from there. The value of the document has the number 0.
+/// The values that paths lead to or through, numbered in the order of their insertion. Each is
+/// found by the value around it and the step from there. The value of the document has the number
+/// 0.
 type Tree<'p> = BTreeMap<(usize, Child<'p>), usize>;
 
 /// Inserts the values on a path. Returns their numbers, from the outermost to the innermost.

@@ -12,7 +12,7 @@ use crate::json::{self, Kind, Tree};
 const SNIFFED: usize = 30;
 
 /// The nesting limit of Go's `encoding/json`, which reads the object from JSON text.
-const JSON_DEPTH: u64 = 10_000;
+const JSON_DEPTH: u64 = json::MAX_DEPTH as u64;
 
 /// Reads the first document of a file, and the reason why it is not an object.
 pub(super) fn read_file(bytes: &[u8], reader: &Reader) -> Result<File, Error> {
@@ -35,6 +35,7 @@ pub(super) fn read_file(bytes: &[u8], reader: &Reader) -> Result<File, Error> {
     // returns the error of the JSON. Errors that upstream may not have take precedence here, such
     // as limits.
     let choose = |error: Error| match error {
+        _ if first.is_limit() => first,
         Error::Aliasing { .. } | Error::Parser { .. } => error,
         error if error.is_limit() => error,
         _ => first,
@@ -128,24 +129,25 @@ pub(super) fn read_whole(
     Ok(Document { tree: builder.finish(root), unread: tail.map(|tail| tail.below(0)) })
 }
 
-/// Reads the first JSON value, and reports content after it. The inner error is a syntax error.
+/// Reads the first JSON value, and reports content after it. The inner error is one that Go also
+/// has: the text is not JSON, or is nested too deeply.
 fn json_document(
     bytes: &[u8],
     reader: &Reader,
 ) -> Result<Result<(Tree, Option<Unread>), Error>, Error> {
-    let limit = reader.limits().tree;
-    match json::parse(bytes, limit, false) {
+    let line = |at: usize| line_after(bytes.get(..at).unwrap_or(bytes));
+    match json::parse(bytes, reader.limits(), false) {
         Ok((builder, root, end)) => {
             reader.check_output(&builder, root, false)?;
             let (read, rest) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
             let unread = tail(rest).map(|tail| tail.below(line_after(read) - 1));
             Ok(Ok((builder.finish(root), unread)))
         }
-        Err(json::Fault::TooLarge) => Err(too_large(limit)),
-        Err(json::Fault::Syntax { at, problem }) => {
-            let before = bytes.get(..at).unwrap_or(bytes);
-            Ok(Err(syntax(line_after(before), problem)))
+        Err(json::Fault::TooLarge) => Err(too_large(reader.limits().tree)),
+        Err(json::Fault::TooDeep { at, limit }) => {
+            Ok(Err(Error::TooDeep { line: line(at), limit }))
         }
+        Err(json::Fault::Syntax { at, problem }) => Ok(Err(syntax(line(at), problem))),
     }
 }
 

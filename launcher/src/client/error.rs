@@ -6,7 +6,8 @@ use unlade_text::chain;
 use super::Unreached;
 use crate::Failure;
 
-/// Classifies the error of a request. `doing` describes the request, such as `create the Job etcd-1`.
+/// Classifies the error of a request. `doing` describes the request, such as `create the Job
+/// etcd-1`.
 pub(crate) fn classify_request_error(error: &kube::Error, doing: &str) -> Failure {
     let message = chain(error);
     let error = match error {

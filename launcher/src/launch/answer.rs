@@ -18,7 +18,7 @@ use super::decision::{AttemptEnd, decide};
 use super::judge::condition::ENDED;
 use super::judge::{Attempt, Written};
 use super::watch::Seen;
-use crate::call::{BRIEF, Reply};
+use crate::call::{BRIEF, Reply, backoff};
 use crate::object::ttl;
 use crate::{Failure, Reason};
 
@@ -90,7 +90,8 @@ impl Launch<'_> {
             let doing = format!("read the Secret {name}");
             let Ok(answer) = retrier.send(&doing, || api.get(name)).await else {
                 let found = self.unretrieved_pull_secret(&failure).await;
-                // The caller may not read the secret, so the launcher cannot know whether it exists.
+                // The caller may not read the secret, so the launcher cannot know whether it
+                // exists.
                 let hint = "create the secret, or run the same command again if it exists";
                 return found.map_or(failure, |found| found.with_advice(hint, &[]));
             };
@@ -160,6 +161,7 @@ impl Launch<'_> {
         let api = self.api::<ConfigMap>();
         let retrier = self.brief_retrier();
         let name = self.plan.name();
+        let mut waits = backoff::REQUEST.waits();
         let mut returned = None;
         loop {
             returned = Some(match recording.step(seen, returned.take()) {
@@ -175,10 +177,8 @@ impl Launch<'_> {
                     Returned::Namespace { is_terminating: self.is_namespace_terminating().await }
                 }
                 NextRequest::Patch(patch) => {
-                    let (patch, params) = (Patch::Merge(patch), PatchParams::default());
-                    let doing = format!("annotate the ConfigMap {name}");
-                    let request = || api.patch(name, &params, &patch);
-                    Returned::Patch(retrier.send(&doing, request).await)
+                    let reply = self.annotate_config_map(&retrier, &mut waits, patch).await;
+                    Returned::Patch(reply)
                 }
                 NextRequest::Done(result) => return result,
             });
@@ -199,8 +199,8 @@ impl Launch<'_> {
         }
     }
 
-    /// Ends the Job in place. The Job and its pods stay for the retention time of a failure. Returns
-    /// whether the Job ends.
+    /// Ends the Job in place. The Job and its pods stay for the retention time of a failure.
+    /// Returns whether the Job ends.
     pub(super) async fn end_job(&self, attempt: &Attempt) -> bool {
         let patch = Patch::Merge(json!({
             "metadata": {"uid": attempt.uid},

@@ -1,7 +1,8 @@
 //! The call from OLM's design of 2019: two objects with random names, and no waiting.
 //!
-//! Requirements 004.3 to 004.6 of the design (`LaunchBundleImage`) are the reason for it. The programs
-//! of unlade do not use it: they launch with [`Launcher`], which waits, and finds earlier launches.
+//! Requirements 004.3 to 004.6 of the design (`LaunchBundleImage`) are the reason for it. The
+//! programs of unlade do not use it: they launch with [`Launcher`], which waits, and finds earlier
+//! launches.
 
 use futures::join;
 use k8s_openapi::api::batch::v1::Job;

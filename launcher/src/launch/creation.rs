@@ -111,7 +111,10 @@ impl Launch<'_> {
         };
         self.launcher.creations.insert(creation.clone());
         let created = Box::pin(self.create_with(retrier, job)).await;
-        self.launcher.creations.remove(&creation);
+        // The request may still be in flight if it got no response.
+        if created.is_ok() || !retrier.had_outage() {
+            self.launcher.creations.remove(&creation);
+        }
         created
     }
 }

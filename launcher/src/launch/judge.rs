@@ -1,5 +1,5 @@
-//! [`Judge`]: derives steps and a conclusion from everything that was observed of an attempt and from
-//! the time. It performs no I/O.
+//! [`Judge`]: derives steps and a conclusion from everything that was observed of an attempt and
+//! from the time. It performs no I/O.
 
 mod budget;
 pub(crate) mod condition;

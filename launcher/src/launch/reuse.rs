@@ -72,11 +72,9 @@ mod tests {
             bytes: b"kind: ClusterServiceVersion\n".to_vec(),
         };
         let reading = Content::assemble(vec![file], &Limits::default()).unwrap();
-        let options = encode::Options {
-            source_image: Some(image.to_owned()),
-            attempt: Some("earlier".to_owned()),
-            ..encode::Options::default()
-        };
+        let options = encode::Options::default()
+            .with_source_image(Some(image.to_owned()))
+            .with_attempt(Some("earlier".to_owned()));
         let encoded = encode(&reading.content, &options).unwrap();
         let mut filled: ConfigMap =
             serde_json::from_value(serde_json::to_value(&encoded[0]).unwrap()).unwrap();

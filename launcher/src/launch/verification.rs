@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::Role;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
-use serde_json::json;
+use serde_json::{Value, json};
 use unlade_config_map::{
     mark,
     protocol::record::{IMAGE_DIGEST, VERIFIED},
@@ -14,10 +14,11 @@ use unlade_config_map::{
 
 use super::Launch;
 use super::judge::Written;
-use crate::call::Reply;
+use crate::call::backoff::{self, Waits};
+use crate::call::{Reply, Retrier};
 use crate::object::Facts;
 use crate::seal::Seal;
-use crate::{DigestSource, ObservedImage};
+use crate::{DigestSource, Failure, ObservedImage, Reason};
 
 impl Launch<'_> {
     /// Records what was verified, for people and for later launches. A pack has its own Role, so
@@ -51,6 +52,26 @@ impl Launch<'_> {
         let doing = format!("read the Role {name}");
         let role = retrier.send(&doing, || api.get(name)).await.ok()?.value()?;
         Seal::from_role(&role, config_map)
+    }
+
+    /// Sends a patch that annotates the ConfigMap. Pauses if the ConfigMap has changed since it was
+    /// read, and fails if it still changes at the deadline of the retrier.
+    pub(super) async fn annotate_config_map(
+        &self,
+        retrier: &Retrier<'_>,
+        waits: &mut Waits,
+        patch: Value,
+    ) -> Result<Reply<ConfigMap>, Failure> {
+        let api = self.api::<ConfigMap>();
+        let name = self.plan.name();
+        let doing = format!("annotate the ConfigMap {name}");
+        let (patch, params) = (Patch::Merge(patch), PatchParams::default());
+        let reply = retrier.send(&doing, || api.patch(name, &params, &patch)).await?;
+        if matches!(reply, Reply::Changed) {
+            let message = format!("failed to {doing}: it was changed again and again");
+            retrier.wait(Failure::new(Reason::ApiRefused, message), waits).await?;
+        }
+        Ok(reply)
     }
 
     async fn write_seal(
@@ -89,21 +110,22 @@ impl Launch<'_> {
     /// Records the digest of a tag on the ConfigMap.
     async fn record_digest(&self, mut config_map: ConfigMap, digest: &str) -> ConfigMap {
         let api = self.api::<ConfigMap>();
+        let name = self.plan.name();
         let retrier = self.brief_retrier();
+        let mut waits = backoff::REQUEST.waits();
         loop {
             // The resource version ensures that the digest is recorded on the same content.
-            let patch = Patch::Merge(json!({"metadata": {
+            let patch = json!({"metadata": {
                 "resourceVersion": config_map.metadata.resource_version,
                 "annotations": {IMAGE_DIGEST: digest},
-            }}));
-            let doing = format!("annotate the ConfigMap {}", self.plan.name());
-            let params = PatchParams::default();
-            match retrier.send(&doing, || api.patch(self.plan.name(), &params, &patch)).await {
+            }});
+            match self.annotate_config_map(&retrier, &mut waits, patch).await {
                 Ok(Reply::Done(recorded)) => return recorded,
                 Ok(Reply::Changed) => {}
                 _ => return config_map,
             }
-            match retrier.send(&doing, || api.get(self.plan.name())).await {
+            let doing = format!("read the ConfigMap {name}");
+            match retrier.send(&doing, || api.get(name)).await {
                 Ok(Reply::Done(found)) if has_same_content(&found, &config_map) => {
                     config_map = found;
                 }

@@ -27,8 +27,8 @@ pub(super) fn build(plan: &Plan<'_>, job: &str, id: Option<&str>, facts: &Facts)
     }
 }
 
-/// Adds the Secret to the pull secrets of the Job. They are not part of the hash of its pod, because
-/// the name of the Secret is random.
+/// Adds the Secret to the pull secrets of the Job. They are not part of the hash of its pod,
+/// because the name of the Secret is random.
 pub(crate) fn attach(job: &mut Job, secret: &Secret) {
     let pod = job.spec.as_mut().and_then(|spec| spec.template.spec.as_mut());
     let (Some(pod), Some(name)) = (pod, &secret.metadata.name) else { return };

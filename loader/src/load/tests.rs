@@ -466,11 +466,9 @@ fn the_json_has_the_fields_of_upstreams_bundle() {
 #[test]
 fn a_config_map_loads_as_its_directory_and_names_its_image() {
     let reading = read(&[("manifests/crd.yaml", CRD)]);
-    let options = encode::Options {
-        name: "hello".to_owned(),
-        source_image: Some("example.com/hello@sha256:1".to_owned()),
-        ..encode::Options::default()
-    };
+    let options = encode::Options::default()
+        .with_name("hello".to_owned())
+        .with_source_image(Some("example.com/hello@sha256:1".to_owned()));
     let config_maps = encode::encode(&reading.content, &options).unwrap();
     let mut expected = load(&reading, &Options::default()).unwrap();
     expected.bundle.bundle_path = "example.com/hello@sha256:1".to_owned();

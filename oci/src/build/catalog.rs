@@ -13,8 +13,8 @@ pub const LABEL: &str = "operators.operatorframework.io.index.configs.v1";
 const CONFIGS: &str = "configs";
 /// The directory of the cache of `opm serve` in the image.
 const CACHE: &str = "tmp/cache";
-/// The owner of the cache: the user of the images of opm, in the group root. `opm serve` creates a lock
-/// file in its cache.
+/// The owner of the cache: the user of the images of opm, in the group root. `opm serve` creates a
+/// lock file in its cache.
 const CACHE_OWNER: (u32, u32) = (1001, 0);
 
 /// The content of a catalog image.
@@ -22,14 +22,15 @@ const CACHE_OWNER: (u32, u32) = (1001, 0);
 pub struct Catalog {
     /// The files of the catalog: their paths in it, and where they are on this machine.
     pub files: BTreeMap<String, PathBuf>,
-    /// The entries of a cache that `opm serve --cache-only` has built. A catalog without a cache has
-    /// none.
+    /// The entries of a cache that `opm serve --cache-only` has built. A catalog without a cache
+    /// has none.
     pub cache: Option<Vec<Cached>>,
     /// Further labels.
     pub labels: BTreeMap<String, String>,
 }
 
-/// A file or a directory of a cache. It keeps its mode, which is a part of the digest of some caches.
+/// A file or a directory of a cache. It keeps its mode, which is a part of the digest of some
+/// caches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cached {
     /// Its path in the cache. Empty for the cache itself.
@@ -41,8 +42,8 @@ pub struct Cached {
 }
 
 impl Catalog {
-    /// Returns an image that has only the catalog, for a CatalogSource with `extractContent`. The same
-    /// content gives the same image on every machine.
+    /// Returns an image that has only the catalog, for a CatalogSource with `extractContent`. The
+    /// same content gives the same image on every machine.
     ///
     /// ```
     /// use unlade_oci::build::catalog::{Catalog, LABEL};
@@ -60,8 +61,8 @@ impl Catalog {
         Image { platform, config, layers: self.layers() }
     }
 
-    /// Returns the layers: the catalog, and the cache if there is one. They hide the catalog and the
-    /// cache that a base image may have.
+    /// Returns the layers: the catalog, and the cache if there is one. They hide the catalog and
+    /// the cache that a base image may have.
     pub fn layers(&self) -> Vec<Layer> {
         let files = self.files.iter();
         let files = files.map(|(path, file)| Entry::copy(format!("{CONFIGS}/{path}"), file));

@@ -16,9 +16,9 @@ use crate::{Platform, limit, store::input};
 /// The operating system of entries of an index that are not images, such as attestations of buildx.
 const UNKNOWN: &str = "unknown";
 
-/// Replaces the image or index in the layout `directory` by one that also has these layers, and these
-/// settings. An index stays an index, and each of its images is extended. The layout must contain one
-/// image or index, such as the result of [`copy::to_disk`](crate::copy::to_disk).
+/// Replaces the image or index in the layout `directory` by one that also has these layers, and
+/// these settings. An index stays an index, and each of its images is extended. The layout must
+/// contain one image or index, such as the result of [`copy::to_disk`](crate::copy::to_disk).
 ///
 /// Documents in Docker's format are converted to the OCI format; layers keep their digests. An
 /// entrypoint also replaces the command, as in a Dockerfile. Entries of the index that describe the
@@ -26,8 +26,8 @@ const UNKNOWN: &str = "unknown";
 ///
 /// # Errors
 ///
-/// Returns an error if the layout contains something else, if its documents contradict each other, or
-/// if it cannot be written.
+/// Returns an error if the layout contains something else, if its documents contradict each other,
+/// or if it cannot be written.
 pub fn extend(directory: &FilePath, config: &Config, layers: &[Layer]) -> Result<Written, Error> {
     let index: ImageIndex = read(directory, INDEX)?;
     let [root] = index.manifests().as_slice() else {
@@ -107,8 +107,8 @@ impl Extension<'_> {
         Ok(new)
     }
 
-    /// Changes a configuration. Returns the platform, or `None` if the configuration is not valid. It
-    /// is changed as a JSON value, so that no field of another tool is lost.
+    /// Changes a configuration. Returns the platform, or `None` if the configuration is not valid.
+    /// It is changed as a JSON value, so that no field of another tool is lost.
     fn configure(&self, configuration: &mut Value, n_layers: usize) -> Option<Platform> {
         let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
         let platform = Platform {

@@ -201,8 +201,8 @@ impl Disk {
         (path, stage): (&Path, &Path),
     ) -> Result<(), build::Error> {
         let fails = |source| build::Error::Output { path: path.to_owned(), source };
-        // Another copy to this layout waits, so that neither loses the entry of the other. Some file
-        // systems do not support locks.
+        // Another copy to this layout waits, so that neither loses the entry of the other. Some
+        // file systems do not support locks.
         let _lock = File::open(path).and_then(|layout| layout.lock().map(|()| layout)).ok();
         // Another program may have changed the index during the copy.
         let mut value = read_index(path)?;

@@ -138,8 +138,8 @@ impl Records {
         }
     }
 
-    /// Whether the format is 1.0, whose map is in the data. The other formats are 0.0 and 0.1,
-    /// which need not be specified.
+    /// Checks whether the format is 1.0, whose map is in the data. The other formats are 0.0 and
+    /// 0.1, which need not be specified.
     pub(super) fn is_map_in_data(&self) -> Result<bool, Fault> {
         match (self.major.as_deref(), self.minor.as_deref()) {
             (Some(b"1"), Some(b"0")) => Ok(true),

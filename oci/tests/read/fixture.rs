@@ -292,7 +292,7 @@ pub fn read(source: &str) -> Result<Image, Error> {
 
 pub fn read_for(source: &str, platform: &str) -> Result<Image, Error> {
     let platform: Option<Platform> = Some(platform.parse().unwrap());
-    unlade_oci::read(&source.parse().unwrap(), &Options { platform, ..Options::default() })
+    unlade_oci::read(&source.parse().unwrap(), &Options::default().with_platform(platform))
 }
 
 /// Reads an image of these layers.

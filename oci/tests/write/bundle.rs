@@ -95,7 +95,7 @@ fn input_that_is_not_a_bundle_is_refused() {
     let directory = place.bundle(&[]);
     let error = make(&Limits::default()).unwrap_err();
     assert!(matches!(&error, Error::Missing { path } if path == "manifests"), "{error}");
-    let limits = Limits { file_size: 10, ..Limits::default() };
+    let limits = Limits::default().with_file_size(10);
     assert!(matches!(make(&limits).unwrap_err(), Error::FileSize { limit: 10, .. }));
     fs::create_dir_all(directory.join("manifests/deeper")).unwrap();
     let error = make(&Limits::default()).unwrap_err();

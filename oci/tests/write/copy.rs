@@ -13,7 +13,7 @@ use crate::fixture::*;
 use crate::peer::run;
 
 fn all() -> Options {
-    Options { all: true, ..Options::default() }
+    Options::default().with_all(true)
 }
 
 fn copy_to(source: &str, output: &str, options: &Options) -> Result<Copied, Error> {
@@ -67,7 +67,7 @@ fn a_copy_in_any_format_has_the_same_digest() {
 fn an_index_is_copied_whole_only_on_request() {
     let place = Place::new();
     let (mut source, digest) = index(&place);
-    let arm = Options { platform: Some(platform("linux/arm64")), ..Options::default() };
+    let arm = Options::default().with_platform(Some(platform("linux/arm64")));
     let one = copy_to(&source, &in_place(&place, "oci-archive", "one"), &arm).unwrap();
     assert_eq!(one.blobs, 2);
     for transport in ["dir", "oci-archive", "oci"] {
@@ -75,7 +75,7 @@ fn an_index_is_copied_whole_only_on_request() {
         let copied = copy_to(&source, &output, &all()).unwrap();
         // Both images have the same layer.
         assert_eq!((copied.digest.to_string(), copied.blobs), (digest.clone(), 3));
-        let options = ReadOptions { platform: Some(platform("linux/arm64")), ..Default::default() };
+        let options = ReadOptions::default().with_platform(Some(platform("linux/arm64")));
         let arm = read(&output.parse().unwrap(), &options).unwrap();
         assert_eq!(arm.digest.unwrap(), one.digest, "{output}");
         source = output;

@@ -17,8 +17,8 @@ fn store(layout: &Path, media_type: &str, document: &Value) -> Value {
     json!({"mediaType": media_type, "digest": digest, "size": bytes.len()})
 }
 
-/// Writes an image with the documents of docker, in an index with an attestation. `change` changes the
-/// configuration.
+/// Writes an image with the documents of docker, in an index with an attestation. `change` changes
+/// the configuration.
 fn docker_base(place: &Place, change: impl FnOnce(&mut Value)) -> std::path::PathBuf {
     let docker = |name: &str| format!("application/vnd.docker.{name}");
     let layer = Layer::new([Entry::file("bin/opm", "x")]);

@@ -180,7 +180,7 @@ fn an_index_has_an_image_for_each_platform() {
     for (image, one) in images.iter().zip(&written.images) {
         let named = &one.platform;
         assert_eq!(image.platform, *named);
-        let options = Options { platform: Some(named.clone()), ..Options::default() };
+        let options = Options::default().with_platform(Some(named.clone()));
         let read = unlade_oci::read(&output.parse().unwrap(), &options).unwrap();
         assert_eq!((&read.platform, read.digest.as_ref()), (named, Some(&one.digest)));
         let file = read.reading.content.files().iter().find(|file| file.name == "arch").unwrap();

@@ -21,6 +21,9 @@ pub(super) struct Table {
     blocked: bool,
     #[serde(default)]
     mirror_by_digest_only: bool,
+    /// Only a mirror may have it.
+    #[serde(default)]
+    pull_from_mirror: String,
     #[serde(default)]
     mirror: Vec<MirrorTable>,
 }
@@ -68,7 +71,8 @@ struct Mirror {
 impl Rule {
     /// Checks a table, as `postProcessRegistries` of containers/image does.
     pub(super) fn new(table: Table, file: &Path) -> Result<Self, Error> {
-        let Table { prefix, location, insecure, blocked, mirror_by_digest_only, mirror } = table;
+        let Table { prefix, location, insecure, blocked, mirror, .. } = table;
+        let Table { mirror_by_digest_only, pull_from_mirror, .. } = table;
         let name = if prefix.is_empty() { &location } else { &prefix }.clone();
         let invalid = |problem: &str| Error::Rule {
             path: file.to_owned(),
@@ -87,6 +91,9 @@ impl Rule {
         }
         if location.is_empty() && !prefix.starts_with("*.") {
             return Err(invalid("it has no location, and its prefix does not begin with \"*.\""));
+        }
+        if !pull_from_mirror.is_empty() {
+            return Err(invalid("it has pull-from-mirror, which is a setting of a mirror"));
         }
         let prefix = if prefix.is_empty() { location.clone() } else { prefix };
         let mirrors = mirror.into_iter().map(|mirror| {
@@ -113,12 +120,12 @@ impl Rule {
     }
 
     /// Returns the length of the part of `name` that the prefix matches. Returns `None` if the rule
-    /// does not apply.
+    /// does not apply (`refMatchingPrefix` of containers/image).
     pub(super) fn covers(&self, name: &str) -> Option<usize> {
         let length = match self.prefix.strip_prefix('*') {
             Some(end) => {
-                let host = name.split('/').next().unwrap_or_default();
-                host.find(end)? + end.len()
+                let start = name.find(end)?;
+                (!name.get(..start)?.contains('/')).then_some(start + end.len())?
             }
             None => name.strip_prefix(self.prefix.as_str()).map(|_| self.prefix.len())?,
         };

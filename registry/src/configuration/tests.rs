@@ -38,6 +38,9 @@ fn the_longest_prefix_decides() {
         [[registry]]
         prefix = "*.a.d.example"
         location = "g.example/a"
+        [[registry]]
+        prefix = "*.f.example/secret"
+        location = "h.example"
         "#,
     )
     .unwrap();
@@ -53,6 +56,9 @@ fn the_longest_prefix_decides() {
         ("d.example/y:v1", "d.example/y:v1"),
         ("a.example:5000/team/x", "a.example:5000/team/x"),
         ("x.f.example/y", "x.f.example/y"),
+        ("x.f.example/secret/y:v1", "h.example/y:v1"),
+        ("x.f.example/secrets/y", "x.f.example/secrets/y"),
+        ("other.example/x.f.example/secret/y", "other.example/x.f.example/secret/y"),
     ] {
         assert_eq!(names(&rules, image), [expected], "{image}");
     }
@@ -140,6 +146,7 @@ fn invalid_files_are_refused_with_their_names() {
         ("[[registry]]\nprefix = \"a.example\"", "it has no location"),
         ("[[registry]]\nlocation = \"https://a.example\"", "it must not begin with a scheme"),
         ("[[registry]]\nlocation = \"a.example\"\n[[registry.mirror]]", "a mirror has no location"),
+        ("[[registry]]\nlocation = \"a.example\"\npull-from-mirror = \"all\"", "of a mirror"),
         ("[registries.search]\nregistries = []", "version 1"),
         ("[[registry]]\nlocation = 1", "is not a valid registries.conf"),
         ("[[registry", "is not a valid registries.conf"),

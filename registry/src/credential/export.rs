@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
-use unlade_name::ImageReference;
+use unlade_name::{ImageReference, without_api_version};
 
 use super::{Auth, Credentials, Error, Found, Identity};
 use crate::Limits;
@@ -56,7 +56,7 @@ pub fn export(
 fn key(image: &ImageReference) -> String {
     let (registry, repository) = (image.registry(), image.repository());
     // The kubelet removes these from a key, so such an entry would be for another repository.
-    if repository.starts_with("v1/") || repository.starts_with("v2/") {
+    if without_api_version(repository) != repository {
         return registry.to_owned();
     }
     format!("{registry}/{repository}")

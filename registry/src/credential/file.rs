@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use unlade_name::image::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};
-use unlade_name::{ImageReference, covers};
+use unlade_name::{ImageReference, covered_length};
 
 use super::{Credentials, Error, Found, Identity, helper};
 use crate::{Limits, environment, file, limit};
@@ -143,7 +143,7 @@ fn find_given(
     // The error's own message may quote a password.
     let config: Config = serde_json::from_str(text.expose_secret())
         .map_err(|error| Error::Json { path: path.clone(), line: error.line() })?;
-    let Some((key, entry)) = best(&config.auths, image, covered_by_kubelet) else {
+    let Some((key, entry)) = best(&config.auths, image, covered_length) else {
         return Ok(None);
     };
     let identity = entry.identity().ok_or_else(|| Error::Entry { path, key: key.to_owned() })?;
@@ -211,15 +211,6 @@ fn covered(key: &str, image: &ImageReference) -> Option<usize> {
     let rest = image.repository().strip_prefix(path)?;
     let is_whole = path.is_empty() || rest.is_empty() || rest.starts_with('/');
     (host == image.registry() && is_whole).then_some(path.len())
-}
-
-/// Returns the length of the path in `key` if the kubelet uses the key for `image`. The version of
-/// the registry's API at its start does not count.
-fn covered_by_kubelet(key: &str, image: &ImageReference) -> Option<usize> {
-    let address = key.strip_prefix("https://").or_else(|| key.strip_prefix("http://"));
-    let (_, path) = address.unwrap_or(key).split_once('/').unwrap_or_default();
-    let path = ["v1/", "v2/"].iter().find_map(|version| path.strip_prefix(version)).unwrap_or(path);
-    covers(key, image).then(|| path.trim_end_matches('/').len())
 }
 
 impl Entry {

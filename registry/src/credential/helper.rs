@@ -39,9 +39,9 @@ pub(super) fn get(name: &str, server: &str, time: Duration) -> Result<Option<Ide
     command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     // Its own group, so that its children can be ended too.
     let mut child = command.process_group(0).spawn().map_err(|error| fails(error.to_string()))?;
-    let until = Instant::now() + time;
-    let result = talk(&mut child, server, until);
-    let left = until.saturating_duration_since(Instant::now());
+    let start = Instant::now();
+    let result = talk(&mut child, server, start, time);
+    let left = time.saturating_sub(start.elapsed());
     let status = match &result {
         Ok(_) => child.wait_timeout(left).ok().flatten(),
         Err(_) => None,
@@ -76,8 +76,13 @@ pub(super) fn parse(output: &[u8]) -> Option<Option<Identity>> {
     })
 }
 
-/// Sends the server to the helper, and returns what the helper prints.
-fn talk(child: &mut Child, server: &str, until: Instant) -> Result<Vec<u8>, String> {
+/// Sends the server to the helper, and returns what the helper prints until `time` after `start`.
+fn talk(
+    child: &mut Child,
+    server: &str,
+    start: Instant,
+    time: Duration,
+) -> Result<Vec<u8>, String> {
     if let Some(mut input) = child.stdin.take() {
         // A helper need not read its input; a server's name fits into the pipe.
         _ = input.write_all(server.as_bytes());
@@ -88,12 +93,11 @@ fn talk(child: &mut Child, server: &str, until: Instant) -> Result<Vec<u8>, Stri
     thread::spawn(move || {
         _ = sender.send(read_at_most(output, limit::FILE));
     });
-    let left = until.saturating_duration_since(Instant::now());
-    match receiver.recv_timeout(left) {
+    match receiver.recv_timeout(time.saturating_sub(start.elapsed())) {
         Ok(Ok(Some(bytes))) => Ok(bytes),
         Ok(Ok(None)) => Err(format!("its output is larger than {} bytes", limit::FILE)),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(late(left)),
+        Err(_) => Err(late(time)),
     }
 }
 

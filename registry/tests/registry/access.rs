@@ -16,7 +16,7 @@ use crate::server::{Ask, Response, Server};
 const BASIC: &str = "Basic dXNlcjpwYXNz";
 
 fn with_auth(auth: Auth) -> Options {
-    Options { auth, ..plain() }
+    plain().with_auth(auth)
 }
 
 fn user() -> Options {

@@ -12,7 +12,7 @@ fn copy_to(source: &str, destination: &str, options: &Options) -> Result<Copied,
 }
 
 fn all() -> Options {
-    Options { all: true, ..Options::default() }
+    Options::default().with_all(true)
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn an_endless_or_huge_source_has_limits() {
     copy_to(&source, &destination, &Options::default()).unwrap_err();
     let from = Server::start(move |_, ask| fixture.response(ask));
     let source = format!("docker://{}/bundles/etcd:v1", from.address);
-    let limits = Limits { layers: 0, ..Limits::default() };
-    let error = copy_to(&source, &destination, &Options { limits, ..all() }).unwrap_err();
+    let limits = Limits::default().with_layers(0);
+    let error = copy_to(&source, &destination, &all().with_limits(limits)).unwrap_err();
     assert!(error.is_limit(), "{error}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }

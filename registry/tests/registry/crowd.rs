@@ -14,8 +14,8 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// Returns when `size` callers have been here at the same time, or after 20 seconds. Then nobody
-    /// waits any more.
+    /// Returns when `size` callers have been here at the same time, or after 20 seconds. Then
+    /// nobody waits any more.
     pub(crate) fn meet(&self, size: usize) {
         let mut count = self.count.lock().unwrap();
         count.0 += 1;

@@ -115,7 +115,7 @@ impl Fixture {
 pub(crate) fn plain() -> Options {
     let mut limits = Limits::default();
     limits.pause = Duration::from_millis(1);
-    Options { plain_http: true, limits, ..Options::default() }
+    Options::default().with_plain_http(true).with_limits(limits)
 }
 
 /// Reads the bundle that a server has under the name `bundles/etcd:v1`.

@@ -12,7 +12,7 @@ use crate::server::{Response, Server};
 fn with_rules(directory: &Path, text: &str) -> Options {
     let path = directory.join("registries.conf");
     fs::write(&path, text).unwrap();
-    Options { configuration: Configuration::file(path), ..plain() }
+    plain().with_configuration(Configuration::file(path))
 }
 
 /// Returns the rule for `registry.example`, whose location and mirrors are these servers.
@@ -100,7 +100,7 @@ fn credentials_are_sent_only_to_their_endpoint() {
     fs::write(&authfile, text).unwrap();
     let has_credentials =
         |server: &Server| server.asks().iter().any(|ask| ask.header("authorization").is_some());
-    let with = |auth, text: &str| Options { auth, ..with_rules(directory.path(), text) };
+    let with = |auth, text: &str| with_rules(directory.path(), text).with_auth(auth);
     // These are for the registry that the user names, and its location is another one.
     let given = || Auth::Credentials(Credentials::new("user", "pass"));
     let elsewhere = rule(&location, &[&mirror]);
@@ -117,10 +117,10 @@ fn an_insecure_registry_may_have_no_tls() {
     let directory = tempfile::tempdir().unwrap();
     let server = good();
     let insecure = format!("{}insecure = true\n", rule(&server, &[]));
-    let options = Options { plain_http: false, ..with_rules(directory.path(), &insecure) };
+    let options = with_rules(directory.path(), &insecure).with_plain_http(false);
     pull_as(IMAGE, &options).unwrap();
     let options = with_rules(directory.path(), &rule(&server, &[]));
-    refusal(pull_as(IMAGE, &Options { plain_http: false, ..options }));
+    refusal(pull_as(IMAGE, &options.with_plain_http(false)));
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn a_bundle_is_read_with_all_layers_at_the_same_time_if_they_can_be_kept() {
     let (server, crowd) = crowded(&fixture);
     let directory = tempfile::tempdir().unwrap();
     let cache = Cache::new(directory.path(), 1 << 20, |problem| panic!("{problem}"));
-    let cached = unlade_registry::Options { cache: Some(cache), ..plain() };
+    let cached = plain().with_cache(Some(cache));
     let image = pull(&server, &cached).unwrap();
     assert_eq!(crowd.most(), TRANSFERS);
     assert_eq!(server.asks_for("/blobs/").len(), LAYERS + 1);
@@ -117,7 +117,7 @@ fn blobs_are_not_read_in_advance_if_they_would_fill_the_cache() {
     let directory = tempfile::tempdir().unwrap();
     // The last layer displaces the first blobs, which must have been used by then.
     let cache = Cache::new(directory.path(), size as u64 - 1, |problem| panic!("{problem}"));
-    pull(&server, &unlade_registry::Options { cache: Some(cache), ..plain() }).unwrap();
+    pull(&server, &plain().with_cache(Some(cache))).unwrap();
     assert_eq!(server.asks_for("/blobs/").len(), LAYERS + 1, "each blob is read once");
 }
 
@@ -129,7 +129,7 @@ fn nothing_is_read_in_advance_if_the_cache_cannot_keep_it() {
     let problems: Arc<AtomicUsize> = Arc::default();
     let count = Arc::clone(&problems);
     let cache = Cache::new(file.path(), 1 << 20, move |_| _ = count.fetch_add(1, Ordering::SeqCst));
-    pull(&server, &unlade_registry::Options { cache: Some(cache), ..plain() }).unwrap();
+    pull(&server, &plain().with_cache(Some(cache))).unwrap();
     assert_eq!(server.asks_for("/blobs/").len(), LAYERS + 1, "each blob is read once");
     assert_eq!(problems.load(Ordering::SeqCst), 1);
 }
@@ -140,7 +140,7 @@ fn no_layer_of_an_image_that_is_refused_is_read_in_advance() {
     let server = Server::start(move |_, ask| fixture.response(ask));
     let directory = tempfile::tempdir().unwrap();
     let cache = Cache::new(directory.path(), 1 << 20, |problem| panic!("{problem}"));
-    let cached = unlade_registry::Options { cache: Some(cache), ..plain() };
+    let cached = plain().with_cache(Some(cache));
     let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
     let image = ImageReader::open(source, &cached).unwrap();
     let mut options = unlade_oci::Options::default();
@@ -171,7 +171,7 @@ fn requests_at_the_same_time_log_in_once() {
         Response::bearer(address)
     });
     let auth = Auth::Credentials(Credentials::new("user", "pass"));
-    let options = unlade_registry::Options { auth, ..plain() };
+    let options = plain().with_auth(auth);
     let directory = tempfile::tempdir().unwrap();
     let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
     let output = format!("oci:{}", directory.path().join("x").display()).parse().unwrap();
@@ -220,7 +220,7 @@ fn the_progress_of_each_blob_begins_at_zero_and_ends_at_its_size() {
         let positions = &mut kept.lock().unwrap();
         positions.entry(transfer.digest.to_string()).or_default().push(transfer.position);
     });
-    let watched = unlade_registry::Options { progress: Some(progress), ..plain() };
+    let watched = plain().with_progress(Some(progress));
     let source = format!("docker://{}/bundles/etcd:v1", from.address).parse().unwrap();
     for sides in [(&watched, &plain()), (&plain(), &watched)] {
         let to = registry(None);

@@ -147,7 +147,7 @@ fn copy_twice(fixture: &Fixture, transport: &str, is_all: bool) -> Result<bool, 
     let source = format!("docker://{}/tools/x:v1", server.address);
     let directory = tempfile::tempdir().unwrap();
     let [ours, theirs] = ["ours", "theirs"].map(|name| directory.path().join(name));
-    let options = Options { all: is_all, ..Options::default() };
+    let options = Options::default().with_all(is_all);
     let destination = format!("{transport}:{}", ours.display()).parse().unwrap();
     copy(&source.parse().unwrap(), &destination, &options, (&plain(), &plain())).unwrap();
     let mut skopeo = Command::new("skopeo");

@@ -2,7 +2,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use unlade_oci::{Origin as _, extract, limit::TRANSFERS};
-use unlade_registry::{Error, ImageReader, Options, Remote};
+use unlade_registry::{Error, ImageReader, Remote};
 
 use crate::fixture::{Fixture, plain, pull, pull_as, refusal};
 use crate::server::{Response, Server};
@@ -39,7 +39,7 @@ fn the_image_of_the_platform_is_read_from_an_index() {
     let server = Server::start(move |_, ask| fixture.response(ask));
     for architecture in ["amd64", "arm64"] {
         let platform = Some(format!("linux/{architecture}").parse().unwrap());
-        let options = unlade_oci::Options { platform, ..unlade_oci::Options::default() };
+        let options = unlade_oci::Options::default().with_platform(platform);
         let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
         let image = ImageReader::open(source, &plain()).unwrap().read(&options).unwrap();
         assert_eq!(image.platform.architecture, architecture);
@@ -129,6 +129,20 @@ fn a_blob_that_breaks_off_is_continued_from_there() {
 }
 
 #[test]
+fn a_complete_blob_is_accepted_however_the_connection_ends() {
+    let fixture = Fixture::image();
+    let layer = fixture.layers[0].clone();
+    let name = layer.clone();
+    let server = Server::start(move |_, ask| {
+        let response = fixture.response(ask);
+        if ask.path.contains(&layer) { response.unfinished() } else { response }
+    });
+    let image = pull(&server, &plain()).unwrap();
+    assert_eq!(image.reading.content.files().len(), 1);
+    assert_eq!(server.asks_for(&name).len(), 1);
+}
+
+#[test]
 fn redirects_of_blobs_are_followed() {
     let fixture = Fixture::image();
     let blobs = fixture.clone();
@@ -152,7 +166,7 @@ fn an_image_that_is_read_twice_has_one_manifest_and_one_connection() {
     let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
     let image = ImageReader::open(source, &options).unwrap();
     let platform = Some("linux/amd64".parse().unwrap());
-    let select = unlade_oci::Options { platform, ..unlade_oci::Options::default() };
+    let select = unlade_oci::Options::default().with_platform(platform);
     let directory = tempfile::tempdir().unwrap();
     let refused = image.extract("no label", directory.path(), &select).unwrap_err();
     let is_unlabelled = matches!(refused, unlade_oci::Error::Extract(extract::Error::Label { .. }));
@@ -171,7 +185,7 @@ fn images_that_are_read_at_the_same_time_share_the_transfers() {
     let image = "registry.example/bundles/etcd:v1".parse().unwrap();
     for (images_at_once, expected) in [(1, 6), (2, 3), (4, 1), (TRANSFERS, 1), (100, 1)] {
         let images_at_once = NonZeroUsize::new(images_at_once).unwrap();
-        let remote = Remote::new(&image, &Options { images_at_once, ..plain() }).unwrap();
+        let remote = Remote::new(&image, &plain().with_images_at_once(images_at_once)).unwrap();
         assert_eq!(remote.max_readers(), expected, "{images_at_once}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use unlade_name::ImageReference;
 use unlade_oci::build::{WrittenImage, write, write_index};
-use unlade_registry::{Auth, Credentials, Error, Options, push};
+use unlade_registry::{Auth, Credentials, Error, push};
 
 use crate::fixture::{bundle, plain};
 use crate::server::{Ask, Response, Server};
@@ -97,7 +97,7 @@ fn a_token_for_a_push_is_fetched_where_one_is_asked_for() {
     let source = archive(directory.path());
     write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
     let auth = Auth::Credentials(Credentials::new("user", "pass"));
-    let options = Options { auth, ..plain() };
+    let options = plain().with_auth(auth);
     push(&source.parse().unwrap(), &name(&server, "bundles/etcd:v1"), &options).unwrap();
     assert_eq!(puts(&server).len(), 3);
 }

@@ -41,6 +41,8 @@ enum End {
     None,
     /// The connection closes after this number of bytes of the body.
     Cut(usize),
+    /// The body is one chunk, and the connection closes without the last, empty chunk.
+    Unfinished,
     /// The body is repeated until the client closes the connection.
     Endless,
     /// Nothing is sent until the client closes the connection.
@@ -80,6 +82,10 @@ impl Response {
 
     pub(crate) fn cut(self, after: usize) -> Self {
         Self { end: End::Cut(after), ..self }
+    }
+
+    pub(crate) fn unfinished(self) -> Self {
+        Self { end: End::Unfinished, ..self }
     }
 
     pub(crate) fn endless(self) -> Self {
@@ -205,6 +211,7 @@ fn send(stream: &mut impl ReadWrite, response: &Response, is_head: bool) -> Opti
     lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
     lines.push(match end {
         End::Endless => "Connection: close".to_owned(),
+        End::Unfinished => "Transfer-Encoding: chunked".to_owned(),
         _ => format!("Content-Length: {}", body.len()),
     });
     let head = lines.join("\r\n") + "\r\n";
@@ -212,6 +219,13 @@ fn send(stream: &mut impl ReadWrite, response: &Response, is_head: bool) -> Opti
     match end {
         End::Cut(after) => {
             stream.write_all(&body[..*after]).ok()?;
+            stream.flush().ok()?;
+            return None;
+        }
+        End::Unfinished => {
+            stream.write_all(format!("{:x}\r\n", body.len()).as_bytes()).ok()?;
+            stream.write_all(body).ok()?;
+            stream.write_all(b"\r\n").ok()?;
             stream.flush().ok()?;
             return None;
         }

@@ -15,7 +15,7 @@ use crate::server::{Response, Server};
 
 /// Returns options for a server with TLS, with short waits.
 fn secure(tls: Tls) -> Options {
-    Options { plain_http: false, tls, ..plain() }
+    plain().with_plain_http(false).with_tls(tls)
 }
 
 fn serve(tls: Arc<ServerConfig>) -> Server {

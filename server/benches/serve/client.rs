@@ -85,7 +85,8 @@ impl Client {
         channels
     }
 
-    /// Gets all packages at once, and the head of each of their channels, as the package server does.
+    /// Gets all packages at once, and the head of each of their channels, as the package server
+    /// does.
     pub(crate) async fn burst(&mut self) {
         let mut names = Vec::new();
         self.call("ListPackages", ListPackageRequest {}, async |package: PackageName| {
@@ -101,8 +102,8 @@ impl Client {
         join_all(names.into_iter().map(package)).await;
     }
 
-    /// Gets bundles at a constant rate. Returns the 99th percentile of the latency, which begins when
-    /// a call should have been sent.
+    /// Gets bundles at a constant rate. Returns the 99th percentile of the latency, which begins
+    /// when a call should have been sent.
     pub(crate) async fn steady(&mut self, names: &[Names], n_seconds: u32) -> Duration {
         let start = tokio::time::Instant::now();
         let mut calls = Vec::new();

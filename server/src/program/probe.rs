@@ -63,9 +63,9 @@ struct Args {
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("error: failed to connect service {0:?}: {1}")]
-    Connect(SocketAddr, String),
+    Connect(String, String),
     #[error("timeout: failed to connect service {0:?} within {1:?}")]
-    ConnectTimeout(SocketAddr, Duration),
+    ConnectTimeout(String, Duration),
     #[error("timeout: health rpc did not complete within {0:?}")]
     RpcTimeout(Duration),
     #[error(
@@ -117,12 +117,13 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
 
 async fn check(args: &Args) -> Result<(), Failure> {
     let start = Instant::now();
-    let failed = |error: &dyn Error| Failure::Connect(args.addr, unlade_text::chain(error));
+    let address = || args.addr.to_string();
+    let failed = |error: &dyn Error| Failure::Connect(address(), unlade_text::chain(error));
     let origin: Uri = format!("http://{}", args.addr).parse().map_err(|error| failed(&error))?;
     let user_agent = HeaderValue::from_str(&args.user_agent).map_err(|error| failed(&error))?;
     let sender = timeout(args.connect_timeout, connect(args.addr)).await;
     let mut sender = sender
-        .map_err(|_| Failure::ConnectTimeout(args.addr, args.connect_timeout))?
+        .map_err(|_| Failure::ConnectTimeout(address(), args.connect_timeout))?
         .map_err(|error| failed(&*error))?;
     let connected = Instant::now();
     let service = tower::service_fn(move |mut request: http::Request<Body>| {
@@ -149,8 +150,8 @@ async fn check(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Connects without the channels of tonic, which reconnect, balance and queue. They would add 80 kB to
-/// the program.
+/// Connects without the channels of tonic, which reconnect, balance and queue. They would add 80 kB
+/// to the program.
 async fn connect(address: SocketAddr) -> Result<SendRequest<Body>, Box<dyn Error>> {
     let stream = TokioIo::new(TcpStream::connect(address).await?);
     let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await?;
@@ -169,9 +170,11 @@ fn with_two_dashes(argument: OsString) -> OsString {
     }
 }
 
-/// Parses a duration as Go's `time.ParseDuration` does, without fractions.
+/// Parses a duration as Go's `time.ParseDuration` does, but only whole numbers of milliseconds,
+/// seconds, minutes and hours.
 fn parse_duration(text: &str) -> Result<Duration, String> {
-    let mut rest = text;
+    // Only zero needs no unit.
+    let mut rest = if text == "0" { "0s" } else { text };
     let mut sum = Duration::ZERO;
     while !rest.is_empty() {
         let end = rest.find(|digit: char| !digit.is_ascii_digit()).unwrap_or(rest.len());
@@ -203,6 +206,7 @@ mod tests {
         let args = Args::parse_from(arguments.map(|it| with_two_dashes(it.into())));
         assert_eq!(args.addr.to_string(), "127.0.0.1:50051");
         assert_eq!((args.rpc_timeout, args.verbose), (Duration::from_secs(90), true));
+        assert_eq!(parse_duration("0"), Ok(Duration::ZERO));
         for text in ["", "1", "s", "1x", "99999999999s", "1.5s"] {
             assert!(parse_duration(text).is_err(), "{text}");
         }

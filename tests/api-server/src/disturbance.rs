@@ -48,7 +48,7 @@ impl Disturbance {
 }
 
 impl Canned {
-    /// A failure Status.
+    /// Creates a failure Status.
     pub fn status(code: u16, reason: &str, message: &str) -> Self {
         let status = json!({
             "kind": "Status", "apiVersion": "v1", "status": "Failure",
@@ -57,12 +57,12 @@ impl Canned {
         Self { code, headers: Vec::new(), body: status.to_string() }
     }
 
-    /// A plain text that is not a Status.
+    /// Creates a plain text that is not a Status.
     pub fn text(code: u16, body: &str) -> Self {
         Self { code, headers: Vec::new(), body: body.to_owned() }
     }
 
-    /// The same response with another header.
+    /// Adds a header.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));

@@ -186,7 +186,8 @@ impl State {
         let content = Content::assemble(vec![file], &Limits::default()).unwrap().content;
         let attempt = job["metadata"]["uid"].as_str().map(str::to_owned);
         let source_image = Some(image.to_owned());
-        let options = encode::Options { attempt, source_image, ..encode::Options::default() };
+        let options =
+            encode::Options::default().with_attempt(attempt).with_source_image(source_image);
         let encoded = encode(&content, &options).unwrap();
         let config_map = self.objects[&("configmaps".to_owned(), config_map.to_owned())].clone();
         let config_map = serde_json::from_value(config_map).unwrap();

@@ -101,8 +101,10 @@ async fn run(stage: &Stage<'_>, method: Method, images: &[String]) -> Run {
         Method::Ours { concurrency, pack } => {
             let options = Options::new(&stage.tools.unpacker).with_strategy(Strategy::ImageVolume);
             let size = |number| NonZeroUsize::new(number).unwrap();
-            let batch =
-                Batch { concurrency: size(concurrency), keep_going: false, pack: size(pack) };
+            let batch = Batch::default()
+                .with_concurrency(size(concurrency))
+                .with_keep_going(false)
+                .with_pack(size(pack));
             launch(stage, options, batch, images).await
         }
     };

@@ -1,10 +1,10 @@
 //! `cargo xtask bench cluster`: launches compared with OLM's own Job, from the first request to the
 //! loaded bundle.
 //!
-//! One run measures all methods alternately, with the same client, images that are already on the node,
-//! new objects each time, and the same loader. OLM's method ends when its Job is complete, because OLM
-//! waits for this. The Job is watched, as in our own launches. The first bundle is also measured
-//! with images that are new to the node.
+//! One run measures all methods alternately, with the same client, images that are already on the
+//! node, new objects each time, and the same loader. OLM's method ends when its Job is complete,
+//! because OLM waits for this. The Job is watched, as in our own launches. The first bundle is also
+//! measured with images that are new to the node.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement, which every error must end")]
 
@@ -96,7 +96,8 @@ fn main() {
     });
 }
 
-/// Measures all methods alternately. `tools` returns the images for a method and the name of a round.
+/// Measures all methods alternately. `tools` returns the images for a method and the name of a
+/// round.
 async fn measure(
     stage: &Stage<'_>,
     image: &str,

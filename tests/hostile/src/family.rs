@@ -98,10 +98,10 @@ impl Family {
         format!("{}/{}", self.entry, self.name)
     }
 
-    /// Returns whether the cost grows with the square of the size, up to a limit that is too large for a
-    /// comparison of costs: the edges of ranges, lines with a long name, comparisons with ranges, steps
-    /// that complete a channel, and checks after each substitution. Tests of `unlade_catalog` check these
-    /// limits.
+    /// Returns whether the cost grows with the square of the size, up to a limit that is too large
+    /// for a comparison of costs: the edges of ranges, lines with a long name, comparisons with
+    /// ranges, steps that complete a channel, and checks after each substitution. Tests of
+    /// `unlade_catalog` check these limits.
     pub fn is_bounded(&self) -> bool {
         match self.entry {
             Entry::Graph => ["ranges-of-all", "skip-ranges", "long-names-chosen-by-many-needs"]

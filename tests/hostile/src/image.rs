@@ -84,8 +84,8 @@ pub fn template(layers: &[&[u8]]) -> Vec<u8> {
     join(&parts)
 }
 
-/// The template of a docker archive with a small bundle and `layer` over it: the format with the
-/// fewest documents around a layer.
+/// Returns the template of a docker archive with a small bundle and `layer` over it: the format
+/// with the fewest documents around a layer.
 pub fn over_bundle(layer: &[u8]) -> Vec<u8> {
     let below = Tape::bundle().end();
     join(&[DOCKER_MANIFEST_OF_TWO.as_bytes(), b"", config(2).as_bytes(), &below, layer])
@@ -94,8 +94,8 @@ pub fn over_bundle(layer: &[u8]) -> Vec<u8> {
 /// The label that names the directory of a catalog in an image.
 pub const CATALOG_LABEL: &str = "operators.operatorframework.io.index.configs.v1";
 
-/// The same as [`over_bundle`], with a label that names the directory with the manifests as that of
-/// the catalog, so that layers for bundles are also layers for catalogs.
+/// Returns the same as [`over_bundle`], with a label that names the directory with the manifests as
+/// that of the catalog, so that layers for bundles are also layers for catalogs.
 pub fn over_catalog(layer: &[u8]) -> Vec<u8> {
     let below = Tape::bundle().end();
     let labels = format!(r#"{{"config":{{"Labels":{{"{CATALOG_LABEL}":"/manifests"}}}},"#);

@@ -33,7 +33,7 @@ impl Registry {
             Auth::Credentials(both.parse().unwrap_or_else(|error| panic!("{CREDENTIALS}: {error}")))
         });
         let plain_http = text(PLAIN_HTTP).is_some_and(|value| value == "1");
-        Self { name, options: Options { plain_http, auth, ..Options::default() } }
+        Self { name, options: Options::default().with_plain_http(plain_http).with_auth(auth) }
     }
 
     pub(super) fn name(&self) -> &str {

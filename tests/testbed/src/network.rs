@@ -39,8 +39,9 @@ impl Network {
         run(unshare.arg(format!("--net={}", self.path.display())).arg("true"))?;
         self.ip(&["link", "set", "lo", "up"])?;
         self.ip(&["address", "add", &format!("{SERVICE}/32"), "dev", "lo"])?;
-        // Without an address of its own, a bridge takes the lowest one of its ports. It would change
-        // whenever pods come and go, and other pods would send to the old address for half a minute.
+        // Without an address of its own, a bridge takes the lowest one of its ports. It would
+        // change whenever pods come and go, and other pods would send to the old address for half a
+        // minute.
         self.ip(&["link", "add", BRIDGE, "address", BRIDGE_MAC, "type", "bridge"])?;
         self.ip(&["link", "set", BRIDGE, "up"])?;
         for index in 0..n_nodes {

@@ -89,7 +89,7 @@ impl Testbed {
     pub fn push(&self, archive: &Path, name: &str) -> Result<String, Error> {
         let name = name.strip_prefix(REGISTRY).map_or(name, |name| name.trim_start_matches('/'));
         let image: ImageReference = format!("{REGISTRY}/{name}").parse()?;
-        let options = Options { plain_http: true, ..Options::default() };
+        let options = Options::default().with_plain_http(true);
         let source = Source::Path(archive.to_owned());
         let digest = self.within(|| Ok(push(&source, &image, &options)?))?;
         Ok(format!("{}/{}@{digest}", image.registry(), image.repository()))

@@ -32,7 +32,7 @@ fn cluster_fifty_bundles_are_launched_with_a_cap_on_jobs() {
         // Some images occur twice.
         requests.extend_from_within(..5);
         let launcher = Launcher::new(stage.client.clone(), stage.options());
-        let batch = Batch { concurrency: NonZeroUsize::new(CAP).unwrap(), ..Batch::default() };
+        let batch = Batch::default().with_concurrency(NonZeroUsize::new(CAP).unwrap());
         let updates = launcher.launch_each(requests.clone(), batch.clone()).collect::<Vec<_>>();
         let (updates, most) = with_most_jobs(stage, updates).await;
         let mut images = BTreeSet::new();
@@ -67,7 +67,7 @@ fn cluster_a_failure_stops_the_others_unless_the_batch_keeps_going() {
         let good = stage.push_example("stop-good");
         let requests = [stage.request(&bad.by_digest), stage.request(&good.by_digest)];
         let launcher = Launcher::new(stage.client.clone(), stage.options());
-        let mut batch = Batch { concurrency: NonZeroUsize::MIN, ..Batch::default() };
+        let mut batch = Batch::default().with_concurrency(NonZeroUsize::MIN);
         let outcomes = launcher.launch_all(&requests, &batch).await;
         assert!(
             matches!(outcomes[..], [LaunchOutcome::Failed(_), LaunchOutcome::NotStarted]),

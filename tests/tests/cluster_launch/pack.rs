@@ -15,7 +15,7 @@ use crate::stage::{Stage, finished};
 
 fn packs(size: usize) -> Batch {
     let pack = NonZeroUsize::new(size).unwrap();
-    Batch { pack, keep_going: true, ..Batch::default() }
+    Batch::default().with_pack(pack).with_keep_going(true)
 }
 
 fn is_pack(job: Option<&String>) -> bool {

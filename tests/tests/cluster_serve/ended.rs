@@ -52,12 +52,10 @@ impl Ended {
         let name = &bundle.name;
         let found = ConfigMap::from_json(self.config_map(name).clone()).unwrap();
         let reading = unlade_directory::read(&bundle.directory, &Limits::default()).unwrap();
-        let options = Options {
-            name: name.clone(),
-            namespace: found.metadata.namespace.clone(),
-            source_image: Some(bundle.image.clone()),
-            ..Options::default()
-        };
+        let options = Options::default()
+            .with_name(name.clone())
+            .with_namespace(found.metadata.namespace.clone())
+            .with_source_image(Some(bundle.image.clone()));
         let wanted = encode(&reading.content, &options).unwrap();
         let [wanted] = <[ConfigMap; 1]>::try_from(wanted).unwrap();
         // Without `assert_eq`, which would print a megabyte for each of them.
@@ -73,7 +71,7 @@ impl Ended {
 
         let loaded = loader::load_config_maps(&[found], &loader::Options::default()).unwrap();
         let source_image = Some(bundle.image.clone());
-        let options = loader::Options { source_image, ..loader::Options::default() };
+        let options = loader::Options::default().with_source_image(source_image);
         assert!(loaded == loader::load(&reading, &options).unwrap(), "{name}: loaded");
         assert!(!loaded.bundle.objects.is_empty(), "{name}");
         let fields =

@@ -55,7 +55,8 @@ struct Tally {
     only_ours_refuses: u64,
 }
 
-/// Compares both readers on the requested number of cases, which `make` creates from random numbers.
+/// Compares both readers on the requested number of cases, which `make` creates from random
+/// numbers.
 fn compare(
     tests: &str,
     make: impl Fn(&mut Random) -> Case,

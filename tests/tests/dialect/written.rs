@@ -1,6 +1,6 @@
-//! Layers that Go's `archive/tar` writes, as every engine does: USTAR, PAX and GNU, with names, numbers
-//! and records that only some of them have room for. Go's writer writes no sparse files; those of other
-//! programs are in `writer`.
+//! Layers that Go's `archive/tar` writes, as every engine does: USTAR, PAX and GNU, with names,
+//! numbers and records that only some of them have room for. Go's writer writes no sparse files;
+//! those of other programs are in `writer`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +17,8 @@ const FORMATS: [(&str, u8); 4] = [("any", 0), ("USTAR", 2), ("PAX", 4), ("GNU", 
 /// The size from which an entry has no data, so that the layer ends after its header.
 const TOO_LARGE: u64 = 1 << 20;
 
-/// What only our reader refuses: a path for all entries, which some readers apply and others do not.
+/// What only our reader refuses: a path for all entries, which some readers apply and others do
+/// not.
 const REFUSED: &str = "the global PAX header sets \"path\"";
 
 #[test]

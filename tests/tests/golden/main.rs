@@ -113,7 +113,7 @@ fn read(sample: &Sample, differences: &mut Vec<String>) -> Option<Reading> {
         (Ok(reading), None) => Some(reading),
         (Ok(reading), Some(_)) => {
             for encoding in [Encoding::Plain, Encoding::Gzip, Encoding::Auto] {
-                let options = EncodeOptions { encoding, ..EncodeOptions::default() };
+                let options = EncodeOptions::default().with_encoding(encoding);
                 if encode(&reading.content, &options).is_ok() {
                     differences.push(format!("{}: written, upstream refuses it", sample.name));
                 }
@@ -136,12 +136,10 @@ fn around(
     encoding: Encoding,
     differences: &mut Vec<String>,
 ) -> Option<Loaded> {
-    let options = EncodeOptions {
-        name: "bundle".to_owned(),
-        encoding,
-        findings: reading.findings.clone(),
-        ..EncodeOptions::default()
-    };
+    let options = EncodeOptions::default()
+        .with_name("bundle".to_owned())
+        .with_encoding(encoding)
+        .with_findings(reading.findings.clone());
     let config_maps = match encode(&reading.content, &options) {
         Ok(config_maps) => config_maps,
         Err(error) => {

@@ -80,7 +80,7 @@ impl Kubeconfig {
     /// Reads `context`, or the current context, from the kubeconfig at `path`.
     pub(crate) fn read(path: &Path, context: Option<&str>) -> Result<Self, Error> {
         let text = read(path)?;
-        let limits = yaml::Limits { input: MAX_SIZE, ..yaml::Limits::default() };
+        let limits = yaml::Limits::default().with_input(MAX_SIZE);
         let document = yaml::read(&text, Scalars::Resolved, &limits)
             .map_err(|source| Error::Yaml { path: path.to_owned(), source })?;
         let root = document.tree.root();

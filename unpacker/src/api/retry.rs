@@ -97,9 +97,9 @@ impl<'a, C: Clock> Pace<'a, C> {
         Ok(self.policy.request.min(left))
     }
 
-    /// Waits after `error`, or returns it if another attempt is pointless or no time is left. If the
-    /// deadline cut the last request short, returns the failure before it, because it is the reason
-    /// why the time ran out.
+    /// Waits after `error`, or returns it if another attempt is pointless or no time is left. If
+    /// the deadline cut the last request short, returns the failure before it, because it is the
+    /// reason why the time ran out.
     pub(crate) fn wait(&mut self, error: Error) -> Result<(), Error> {
         let Some(wait) = self.next_wait(&error) else {
             let is_cut_short = match &error {

@@ -101,11 +101,8 @@ fn encoded() -> ConfigMap {
         },
     ];
     let content = Content::assemble(files, &Limits::default()).unwrap().content;
-    let options = encode::Options {
-        name: "bundle".to_owned(),
-        namespace: "olm".to_owned(),
-        ..encode::Options::default()
-    };
+    let options =
+        encode::Options::default().with_name("bundle".to_owned()).with_namespace("olm".to_owned());
     encode(&content, &options).unwrap().remove(0)
 }
 

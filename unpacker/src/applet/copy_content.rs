@@ -16,7 +16,7 @@ use self::tree::Limits;
 /// Why the catalog was not copied.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    #[error("{0}")]
+    #[error(transparent)]
     Syntax(#[from] lexopt::Error),
     #[error("--{0} is required")]
     Missing(&'static str),

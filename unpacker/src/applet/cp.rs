@@ -14,7 +14,7 @@ use crate::install;
 /// Why the file was not copied.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    #[error("{0}")]
+    #[error(transparent)]
     Syntax(#[from] lexopt::Error),
     #[error("this is unlade's cp, which copies one file: cp [-Rv] SOURCE DESTINATION")]
     Usage,

@@ -27,7 +27,8 @@ const COMMANDS: [(&str, &[&str], &[&str]); 3] = [
     ("list bundles", &["catalog", "list", "bundles"], &["alpha", "list", "bundles"]),
 ];
 
-/// The catalogs below `catalogs/published` of the corpus: all of one version, and one of the largest.
+/// The catalogs below `catalogs/published` of the corpus: all of one version, and one of the
+/// largest.
 const CATALOGS: [&str; 2] = ["v4.20", "v4.14/dell-csm-operator"];
 /// The numbers of copies of the first catalog, each with other package names, and whether `opm`
 /// reads them too. It keeps the whole catalog in memory.

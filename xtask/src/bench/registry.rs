@@ -152,7 +152,7 @@ impl Registry {
         write(&image, &output.parse().map_err(|e| fails(&e))?)?;
         let name = format!("{}/bench/bundle{number}:v1", self.address);
         let reference: ImageReference = name.parse().map_err(|e| fails(&e))?;
-        let options = Options { plain_http: true, ..Options::default() };
+        let options = Options::default().with_plain_http(true);
         push(&Source::Path(archive), &reference, &options)?;
         Ok(name)
     }

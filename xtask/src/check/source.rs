@@ -17,6 +17,9 @@ const LONG: usize = 400;
 /// The number of lines above which a file is refused.
 const TOO_LONG: usize = 800;
 
+/// The maximum width of a comment, in characters. `max_width` of rustfmt applies to code only.
+const WIDTH: usize = 100;
+
 /// Hosts and paths that no file may name, because nothing here may use a public registry, or work
 /// on one machine only. `docker.io` is allowed, because it is the host of names without a host.
 const WORDS: [&str; 7] = [
@@ -71,8 +74,32 @@ pub(super) fn check() -> Result<Vec<String>, Error> {
         }
         let words = WORDS.iter().filter(|word| path != Path::new(HERE) && text.contains(**word));
         wrong.extend(words.map(|word| format!("{name} contains {word}")));
+        if is_rust {
+            let lines = find_wide_comments(&text).into_iter();
+            wrong.extend(lines.map(|line| format!("{name}:{line}: the comment is too wide")));
+        }
     }
     Ok(wrong)
+}
+
+/// Returns the numbers of the lines with a comment that is too wide. Code and tables in comments
+/// cannot be wrapped.
+fn find_wide_comments(text: &str) -> Vec<usize> {
+    let mut wide = Vec::new();
+    let mut is_code = false;
+    for (index, line) in text.lines().enumerate() {
+        let Some(comment) = line.trim_start().strip_prefix("//") else {
+            is_code = false;
+            continue;
+        };
+        let comment = comment.trim_start_matches(['/', '!']).trim_start();
+        if comment.starts_with("```") {
+            is_code = !is_code;
+        } else if !is_code && !comment.starts_with('|') && line.chars().count() > WIDTH {
+            wide.push(index + 1);
+        }
+    }
+    wide
 }
 
 /// Returns the modules that have the name of another one of their crate. The tests of a module may
@@ -115,6 +142,13 @@ pub(super) fn read(path: &Path) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn comments_that_are_too_wide_are_found() {
+        let wide = "a".repeat(WIDTH);
+        let text = format!("// {wide}\n/// ```\n/// {wide}\n/// ```\n/// | {wide} |\n//! {wide}");
+        assert_eq!(find_wide_comments(&text), [1, 6]);
+    }
 
     #[test]
     fn modules_of_a_crate_with_the_same_name_are_refused() {

@@ -26,8 +26,8 @@ use crate::command::Error;
 
 /// Writes the bill of materials of `program`, which was built as `built`, to `path`.
 ///
-/// Fails if its package does not occur exactly once among the parts, if the document is not valid, or
-/// if the program names a crate that is not in the document.
+/// Fails if its package does not occur exactly once among the parts, if the document is not valid,
+/// or if the program names a crate that is not in the document.
 pub(super) fn write(
     program: &Program,
     built: &Path,

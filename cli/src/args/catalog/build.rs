@@ -22,8 +22,8 @@ pub(crate) struct Build {
 
     /// Where to write the image
     ///
-    /// `docker://NAME[:TAG]`, `oci:DIRECTORY[:TAG]`, `oci-archive:FILE[:TAG]` or `dir:DIRECTORY`, as
-    /// for `unlade copy`.
+    /// `docker://NAME[:TAG]`, `oci:DIRECTORY[:TAG]`, `oci-archive:FILE[:TAG]` or `dir:DIRECTORY`,
+    /// as for `unlade copy`.
     #[arg(short, long, value_name = "DESTINATION")]
     pub(crate) tag: OsString,
 

@@ -11,9 +11,10 @@ use crate::args::ImageArgs;
 
 /// Add a bundle to channels of a catalog
 ///
-/// The files of the catalog are changed in place, and everything else in them keeps its text. Writes
-/// the differences to standard output. If the catalog would be invalid, the problems are reported, and
-/// nothing is written. A bundle that the catalog already has is only added to the channels.
+/// The files of the catalog are changed in place, and everything else in them keeps its text.
+/// Writes the differences to standard output. If the catalog would be invalid, the problems are
+/// reported, and nothing is written. A bundle that the catalog already has is only added to the
+/// channels.
 #[derive(Debug, Group)]
 pub(crate) struct Add {
     #[command(flatten)]
@@ -64,8 +65,8 @@ pub(crate) struct Add {
 
 /// Deprecate a package, channels or bundles of a catalog
 ///
-/// Users of OLM see the message. An existing message is replaced. The files of the catalog are changed
-/// in the same way as with `unlade catalog add`.
+/// Users of OLM see the message. An existing message is replaced. The files of the catalog are
+/// changed in the same way as with `unlade catalog add`.
 #[derive(Debug, Group)]
 pub(crate) struct Deprecate {
     #[command(flatten)]
@@ -97,8 +98,8 @@ pub(crate) struct Change {
 
     /// The file for new documents, relative to the catalog
     ///
-    /// The default is the file with the last document of the same kind of the package, else the file of
-    /// the package, else `PACKAGE/catalog.yaml`.
+    /// The default is the file with the last document of the same kind of the package, else the
+    /// file of the package, else `PACKAGE/catalog.yaml`.
     #[arg(long, value_name = "FILE", value_parser = parse_file)]
     pub(crate) file: Option<String>,
 
@@ -111,8 +112,8 @@ pub(crate) struct Change {
     pub(crate) output: DiffOutput,
 }
 
-/// Brings the path of a file of a catalog into the form that reports have: `./a//b` is `a/b`. A path
-/// that leaves the catalog keeps its form, and is refused later.
+/// Brings the path of a file of a catalog into the form that reports have: `./a//b` is `a/b`. A
+/// path that leaves the catalog keeps its form, and is refused later.
 #[expect(clippy::unnecessary_wraps, reason = "clap parses values with functions that can fail")]
 fn parse_file(text: &str) -> Result<String, Infallible> {
     let components = Path::new(text).components().filter(|it| *it != Component::CurDir);

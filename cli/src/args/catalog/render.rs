@@ -18,8 +18,8 @@ pub(crate) struct Render {
     /// A catalog or a bundle
     ///
     /// A catalog is a directory, a single file, an image with the label of a catalog, or `-` for
-    /// standard input. A bundle is a directory that contains `manifests/` and `metadata/`, or any other
-    /// image. Images are written as for `unlade unpack`, such as
+    /// standard input. A bundle is a directory that contains `manifests/` and `metadata/`, or any
+    /// other image. Images are written as for `unlade unpack`, such as
     /// `docker://registry.example/bundles/etcd:0.9.4`.
     #[arg(value_name = "REF", required = true)]
     pub(crate) references: Vec<OsString>,

@@ -31,8 +31,8 @@ pub(crate) enum TemplateCommand {
 pub(crate) struct TemplateRender {
     /// The kind of the template, and its file; both are optional
     ///
-    /// The kind is `basic`, `semver` or `substitutes`; by default, the schema of the template decides.
-    /// Without a file, or with `-`, the template is read from standard input.
+    /// The kind is `basic`, `semver` or `substitutes`; by default, the schema of the template
+    /// decides. Without a file, or with `-`, the template is read from standard input.
     #[arg(value_name = "[KIND] [FILE]", num_args = 0..=2)]
     pub(crate) kind_and_file: Vec<OsString>,
 

@@ -115,12 +115,12 @@ impl JobArgs {
             Reuse::Tag => launcher::Reuse::Tag,
             Reuse::Never => launcher::Reuse::Never,
         };
-        options.deadlines = launcher::Deadlines {
-            schedule: schedule_timeout.0,
-            pull: pull_timeout.0,
-            run: run_timeout.0,
-        };
-        options.retention = launcher::Retention { success: ttl.0, failure: failure_ttl.0 };
+        options.deadlines = launcher::Deadlines::default()
+            .with_schedule(schedule_timeout.0)
+            .with_pull(pull_timeout.0)
+            .with_run(run_timeout.0);
+        options.retention =
+            launcher::Retention::default().with_success(ttl.0).with_failure(failure_ttl.0);
         Some(options)
     }
 }

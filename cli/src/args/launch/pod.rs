@@ -132,25 +132,24 @@ impl PodArgs {
         } = self;
         let tolerations: Vec<_> = toleration.into_iter().map(|tolerated| tolerated.0).collect();
         let has_resources = requests.is_some() || limits.is_some();
-        PodOptions {
-            pull_secrets: pull_secret,
-            service_account,
-            node_selector: pair::map(node_selector),
-            architectures: architecture,
-            affinity,
-            tolerations: Some(tolerations).filter(|tolerations| !tolerations.is_empty()),
-            priority_class,
-            resources: has_resources.then(|| ResourceRequirements {
+        PodOptions::default()
+            .with_pull_secrets(pull_secret)
+            .with_service_account(service_account)
+            .with_node_selector(pair::map(node_selector))
+            .with_architectures(architecture)
+            .with_affinity(affinity)
+            .with_tolerations(Some(tolerations).filter(|tolerations| !tolerations.is_empty()))
+            .with_priority_class(priority_class)
+            .with_resources(has_resources.then(|| ResourceRequirements {
                 requests: requests.map(|amounts| amounts.0),
                 limits: limits.map(|amounts| amounts.0),
                 ..ResourceRequirements::default()
-            }),
-            tool_pull_policy: tool_pull_policy.map(Into::into),
-            bundle_pull_policy: pull_policy.map(Into::into),
-            labels: pair::map(labels),
-            annotations: pair::map(annotations),
-            user,
-        }
+            }))
+            .with_tool_pull_policy(tool_pull_policy.map(Into::into))
+            .with_bundle_pull_policy(pull_policy.map(Into::into))
+            .with_labels(pair::map(labels))
+            .with_annotations(pair::map(annotations))
+            .with_user(user)
     }
 }
 

@@ -11,8 +11,8 @@ use unlade_oci::{
 
 use crate::{args::Build, error::Error, output, screen::Screen, source};
 
-/// The platform of an image without programs. It is the same on every machine, and a node of another
-/// architecture pulls a single image, too.
+/// The platform of an image without programs. It is the same on every machine, and a node of
+/// another architecture pulls a single image, too.
 const PLATFORM: &str = "linux/amd64";
 
 /// Builds the image of a valid catalog.
@@ -45,7 +45,7 @@ pub(super) fn run(args: Build, screen: &Screen) -> Result<(), Error> {
     let reference = Reference { transport: Transport::Oci, path: layout.clone(), select: None };
     let staged = Source::Image(reference.clone());
     let copy = |from: &Source, to: &Source, all| {
-        let options = copy::Options { all, platform: platform.clone(), ..copy::Options::default() };
+        let options = copy::Options::default().with_all(all).with_platform(platform.clone());
         unlade_registry::copy(from, to, &options, (&registry, &to_registry)).map_err(|source| {
             Error::Copy { image: from.to_string(), destination: to.to_string(), source }
         })

@@ -61,7 +61,7 @@ pub(super) fn render_with(
     let limits = unlade_bundle::Limits::default();
     let (mut reading, _) = unpack::read(image, &limits, &options.images)?;
     let name = source.to_string();
-    let options_of_load = loader::Options { limits, ..loader::Options::default() };
+    let options_of_load = loader::Options::default().with_limits(limits);
     let load = |reading: &Reading| {
         loader::load(reading, &options_of_load)
             .map_err(|error| Error::load(name.clone(), error, screen))

@@ -43,8 +43,8 @@ impl<'a> Changing<'a> {
         Ok(Self { args, reading, changes, old: into_inner(snapshot) })
     }
 
-    /// Returns the file for a new document of a package. `places` are those of the documents of the same
-    /// kind.
+    /// Returns the file for a new document of a package. `places` are those of the documents of the
+    /// same kind.
     pub(super) fn file<'p>(
         &self,
         package: &str,
@@ -70,7 +70,8 @@ impl<'a> Changing<'a> {
         })
     }
 
-    /// Validates the changed catalog, writes it unless this is a dry run, and shows the differences.
+    /// Validates the changed catalog, writes it unless this is a dry run, and shows the
+    /// differences.
     pub(super) fn finish(self, screen: &Screen) -> Result<(), Error> {
         let snapshot = Mutex::new(Snapshot::default());
         let reading =

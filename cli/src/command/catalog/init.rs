@@ -6,7 +6,8 @@ use unlade_yaml::base64;
 
 use crate::{args::Init, error::Error, input::Origin, output, screen::Screen, stderr};
 
-/// The maximum size of an icon and of a description, in bytes. Clients of OLM refuse larger messages.
+/// The maximum size of an icon and of a description, in bytes. Clients of OLM refuse larger
+/// messages.
 const MAX_SIZE: usize = 4 << 20;
 
 /// The type of an SVG, which has no magic number.

@@ -11,8 +11,8 @@ use crate::{
     rule::Rule,
 };
 
-/// Checks the deprecations of a package that exists. `channels` and `bundles` are the names in the
-/// package. They are `None` if the catalog is incomplete.
+/// Checks the deprecations of a package that exists. `names` are those of its channels and bundles,
+/// or `None` if the catalog is incomplete.
 pub(crate) fn check(
     deprecations: &Deprecations,
     names: Option<(&BTreeSet<&str>, &BTreeSet<&str>)>,

@@ -184,8 +184,8 @@ fn fields(value: Value<'_>, without: &[&str]) -> Fields {
         .collect()
 }
 
-/// Reads the entries of a channel. Of those without a name, it keeps only the first one: they take a
-/// few bytes each in the catalog, and many in memory.
+/// Reads the entries of a channel. Of those without a name, it keeps only the first one: they take
+/// a few bytes each in the catalog, and many in memory.
 fn read_entries(channel: Value<'_>) -> Vec<Entry> {
     let mut has_nameless = false;
     items(channel, "entries")

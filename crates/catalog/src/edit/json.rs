@@ -5,8 +5,8 @@ use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 use serde_json::value::RawValue;
 use unlade_yaml::{Limits, json::indent};
 
-/// Returns the text with the item `index` of the list `key` replaced by `item`, or with `item` added
-/// after the last one. Returns `None` if the text is not JSON.
+/// Returns the text with the item `index` of the list `key` replaced by `item`, or with `item`
+/// added after the last one. Returns `None` if the text is not JSON.
 pub(super) fn set_item(
     text: &str,
     key: &str,

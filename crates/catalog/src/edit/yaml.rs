@@ -1,7 +1,7 @@
 //! Changes a list in the text of a YAML mapping.
 //!
-//! The result is only a candidate: the caller checks what it means. So these functions need not know
-//! all of YAML.
+//! The result is only a candidate: the caller checks what it means. So these functions need not
+//! know all of YAML.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use unlade_yaml::{Limits, Step, locate};
 
 use crate::{Form, Meta, meta::items};
 
-/// Returns candidates for the text with the item `index` of the list `key` replaced by `item`, or with
-/// `item` added after the last one.
+/// Returns candidates for the text with the item `index` of the list `key` replaced by `item`, or
+/// with `item` added after the last one.
 pub(super) fn set_item(
     text: &str,
     key: &str,
@@ -103,8 +103,8 @@ fn indent(line: &str) -> &str {
     line.get(..line.len() - line.trim_start().len()).unwrap_or_default()
 }
 
-/// Returns the lines of the dashes of a block list within `range`, or no lines of a list in flow style.
-/// `first` is the line where the value of the first item begins.
+/// Returns the lines of the dashes of a block list within `range`, or no lines of a list in flow
+/// style. `first` is the line where the value of the first item begins.
 fn find_dashes(
     lines: &[&str],
     range: Range<usize>,

@@ -90,8 +90,8 @@ pub(super) fn find(candidates: &[Candidate<'_>], name: Name<'_>) -> Option<usize
     candidates.binary_search_by(|it| (it.package, it.name).cmp(&name)).ok()
 }
 
-/// Chooses among the bundles that meet a need, sorted: the first package that has one in its default
-/// channel, or else the first package, and the highest version of these.
+/// Chooses among the bundles that meet a need, sorted: the first package that has one in its
+/// default channel, or else the first package, and the highest version of these.
 pub(super) fn choose_best<'a, 'c>(fitting: &[&'a Candidate<'c>]) -> Option<&'a Candidate<'c>> {
     let mut best: Option<&Candidate<'c>> = None;
     for &it in fitting {

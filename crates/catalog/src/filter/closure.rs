@@ -7,10 +7,10 @@ use crate::{graph, record::Entry};
 /// The maximum number of entries that are added one by one. If more are needed, all are kept.
 const MAX_ADDED: usize = 1_000;
 
-/// Adds entries to `kept` until the graph is valid, the lowest versions first. `entries` are those of
-/// a valid channel, and `kept` has at least one of them. `rank` returns the rank of the version of an
-/// entry. Returns the names that were added. Each step looks at all entries and edges, and takes their
-/// number from `budget`; without a budget, all are kept.
+/// Adds entries to `kept` until the graph is valid, the lowest versions first. `entries` are those
+/// of a valid channel, and `kept` has at least one of them. `rank` returns the rank of the version
+/// of an entry. Returns the names that were added. Each step looks at all entries and edges, and
+/// takes their number from `budget`; without a budget, all are kept.
 pub(super) fn complete<'e>(
     entries: &'e [Entry],
     rank: impl Fn(&str) -> usize,

@@ -64,8 +64,8 @@ struct Mirror {
     operators: Vec<Operators>,
 }
 
-/// The selection from one catalog. A field that is not here would change the selection in a way that
-/// nobody would see, so it is an error.
+/// The selection from one catalog. A field that is not here would change the selection in a way
+/// that nobody would see, so it is an error.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "fields that say where images go have no effect on the selection")]
@@ -119,8 +119,8 @@ impl ImageSet {
     ///
     /// # Errors
     ///
-    /// Returns an error if the text is not such a file, if it selects no operators, or if a field of
-    /// `mirror.operators` is not known.
+    /// Returns an error if the text is not such a file, if it selects no operators, or if a field
+    /// of `mirror.operators` is not known.
     pub fn parse(text: &[u8], limits: &Limits) -> Result<Self, Error> {
         let tree = yaml::read(text, Scalars::Resolved, limits)?.tree;
         let kind = tree.root().get("kind").and_then(|kind| kind.as_str());

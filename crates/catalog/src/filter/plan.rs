@@ -98,8 +98,8 @@ impl Plan {
         Err(Error::Depth)
     }
 
-    /// Returns the compact JSON of a meta in the filtered catalog. Returns `None` if the meta is not
-    /// in it. A meta without a package remains.
+    /// Returns the compact JSON of a meta in the filtered catalog. Returns `None` if the meta is
+    /// not in it. A meta without a package remains.
     ///
     /// # Errors
     ///

@@ -18,8 +18,8 @@ use crate::{
     version::Versions,
 };
 
-/// A valid catalog, and the part of it that is wanted. Channels have indices, because comparing long
-/// names takes long.
+/// A valid catalog, and the part of it that is wanted. Channels have indices, because comparing
+/// long names takes long.
 pub(super) struct Planner<'c> {
     packages: BTreeMap<&'c str, (&'c Package, Vec<usize>)>,
     channels: &'c [Channel],

@@ -151,8 +151,8 @@ fn choices_that_do_not_exist_are_refused() {
     }
 }
 
-/// Returns a catalog with a chain of `n` versions of a package, each of which requires its own range of
-/// versions of another package, and the API of the next one.
+/// Returns a catalog with a chain of `n` versions of a package, each of which requires its own
+/// range of versions of another package, and the API of the next one.
 fn large(n: usize) -> (Catalog, Needs) {
     let mut text = String::new();
     for package in ["a", "b"] {
@@ -256,7 +256,8 @@ fn an_image_set_selects_as_oc_mirror_does() {
     assert_eq!(two.choices("z", &catalog).unwrap().len(), 3);
 }
 
-/// A package: its channels, the first of which is the default, and the numbers of the versions in them.
+/// A package: its channels, the first of which is the default, and the numbers of the versions in
+/// them.
 type Shape<'s> = (&'s str, &'s [(&'s str, &'s [u32])]);
 
 /// Filters a catalog, so that the package a remains. `more` returns further properties of a bundle.

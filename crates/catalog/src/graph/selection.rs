@@ -49,8 +49,8 @@ pub enum Error {
     },
 }
 
-/// Returns the versions of all bundles by their names. As in upstream, the first bundle with a name is
-/// used, whatever its package is.
+/// Returns the versions of all bundles by their names. As in upstream, the first bundle with a name
+/// is used, whatever its package is.
 pub(super) fn versions(catalog: &Catalog) -> Versions<&str> {
     Versions::new(catalog.bundles.iter().map(|it| (it.name.as_str(), it.plain_version.as_str())))
 }

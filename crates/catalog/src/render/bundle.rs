@@ -160,8 +160,8 @@ fn properties(
     Ok(properties.into_iter().map(json).collect())
 }
 
-/// Returns the images of the ClusterServiceVersion, of the bundle, and of the deployments, sorted by
-/// their references.
+/// Returns the images of the ClusterServiceVersion, of the bundle, and of the deployments, sorted
+/// by their references.
 fn related_images(csv: Value<'_>, image: &str) -> Result<Vec<String>, Error> {
     let spec = csv.get("spec");
     let listed = spec.and_then(|spec| spec.get("relatedImages"));

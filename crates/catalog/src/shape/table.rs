@@ -1,5 +1,6 @@
-//! The structs of operator-registry `alpha/declcfg/declcfg.go` and `alpha/property/property.go`, and
-//! of operator-framework/api `v1alpha1`, with their fields in the order in which they are written.
+//! The structs of operator-registry `alpha/declcfg/declcfg.go` and `alpha/property/property.go`,
+//! and of operator-framework/api `v1alpha1`, with their fields in the order in which they are
+//! written.
 
 use unlade_bundle::property::{GVK, GVK_REQUIRED, PACKAGE as PACKAGE_PROPERTY, PACKAGE_REQUIRED};
 

@@ -19,7 +19,8 @@ use crate::{
 const ARCHETYPES: [&str; 3] = ["candidate", "fast", "stable"];
 
 /// The maximum size of all names that the entries skip, in bytes. The highest version of each minor
-/// version skips all versions before it, so their number grows with the square of that of the bundles.
+/// version skips all versions before it, so their number grows with the square of that of the
+/// bundles.
 const MAX_SKIPS: usize = 8 << 20;
 
 /// The part of a version that the name of a channel contains. Upstream prefers minor channels.
@@ -201,8 +202,9 @@ impl Best {
     }
 }
 
-/// Sets what the entries replace and skip (`linkChannels`): the highest version of each minor version
-/// replaces that of the minor version before, and skips all others before it, within a major version.
+/// Sets what the entries replace and skip (`linkChannels`): the highest version of each minor
+/// version replaces that of the minor version before, and skips all others before it, within a
+/// major version.
 fn link(
     mut edges: Vec<Edge<'_>>,
     channels: &mut BTreeMap<String, Vec<Entry>>,

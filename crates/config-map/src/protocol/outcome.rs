@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 /// The maximum size of a termination message, in bytes. The kubelet truncates longer ones.
 pub const MESSAGE_SIZE: usize = 4096;
 
-/// Defines [`Verdict`] from one list, so that no verdict can be missing from [`Verdict::ALL`] or have
-/// no exit code.
+/// Defines [`Verdict`] from one list, so that no verdict can be missing from [`Verdict::ALL`] or
+/// have no exit code.
 macro_rules! verdicts {
     ($($(#[$doc:meta])* $name:ident = $code:literal,)+) => {
         /// The kind of outcome of one bundle.

@@ -1,7 +1,7 @@
 use super::*;
 
-/// Reads a stream in pieces of `piece` bytes. Returns the line and the JSON of each document, or the
-/// error.
+/// Reads a stream in pieces of `piece` bytes. Returns the line and the JSON of each document, or
+/// the error.
 fn read(text: &str, piece: usize) -> Vec<(u64, String)> {
     struct Slow<'t>(&'t [u8], usize);
     impl Read for Slow<'_> {

@@ -6,10 +6,10 @@ use crate::json::Value;
 
 /// Sorts the entries of a mapping.
 ///
-/// The order of go-yaml is not transitive: `1a` is before `2`, `2` is before `10`, and `10` is before
-/// `1a`. The sorting functions of the standard library may panic with such an order, so this is a
-/// merge sort. Where Go's result depends on the random order of its maps, this result depends only
-/// on the bytes of the keys.
+/// The order of go-yaml is not transitive: `1a` is before `2`, `2` is before `10`, and `10` is
+/// before `1a`. The sorting functions of the standard library may panic with such an order, so this
+/// is a merge sort. Where Go's result depends on the random order of its maps, this result depends
+/// only on the bytes of the keys.
 pub(super) fn sort<'a>(entries: Vec<(&'a str, Value<'a>)>) -> Vec<(&'a str, Value<'a>)> {
     let mut sorted = entries;
     let mut width = 1;

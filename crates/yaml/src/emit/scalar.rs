@@ -203,7 +203,8 @@ fn is_resolved_as_text(text: &str) -> bool {
         && !is_base_60(text)
 }
 
-/// Checks whether YAML 1.1 has a number in base 60 here: `^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`
+/// Checks whether YAML 1.1 has a number in base 60 here:
+/// `^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`
 fn is_base_60(text: &str) -> bool {
     let text = text.strip_prefix(['-', '+']).unwrap_or(text);
     let is_digit = |c: char| c.is_ascii_digit() || c == '_';

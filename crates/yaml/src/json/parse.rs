@@ -1,6 +1,9 @@
 //! Parses JSON as Go's `encoding/json` does, into a [`Builder`].
 
+use std::borrow::Cow;
+
 use super::{Builder, Field, Key, NodeId, Span};
+use crate::Limits;
 use crate::find::{Word, find};
 
 /// An error that prevents a text from being parsed.
@@ -12,27 +15,31 @@ pub(crate) enum Fault {
         at: usize,
         problem: &'static str,
     },
+    /// The value at this position, in bytes, exceeds the nesting limit.
+    TooDeep { at: usize, limit: usize },
     /// The tree is larger than the limit.
     TooLarge,
 }
 
 /// The nesting limit of Go (`encoding/json`, `maxNestingDepth`).
-const MAX_DEPTH: usize = 10_000;
+pub(crate) const MAX_DEPTH: usize = 10_000;
 
 /// Parses the first value of `text`. Returns the builder of its tree, its root, and its length in
 /// bytes.
 ///
 /// Bytes that are not UTF-8 and unpaired surrogates become U+FFFD. Of equal keys, the last one is
 /// kept. Integers that fit i64 are integers, and other numbers are floats. `-0` is a float if
-/// `keeps_negative_zero` is set, and the integer 0 otherwise. The tree needs at most `limit` bytes of
-/// memory.
+/// `keeps_negative_zero` is set, and the integer 0 otherwise. [`Limits::tree`] and
+/// [`Limits::depth`] apply.
 pub(crate) fn parse(
     text: &[u8],
-    limit: usize,
+    limits: &Limits,
     keeps_negative_zero: bool,
 ) -> Result<(Builder, NodeId, usize), Fault> {
     let builder = Builder::new(text.len());
-    let mut parser = Parser { text, at: 0, builder, limit, keeps_negative_zero };
+    let depth = limits.depth.min(MAX_DEPTH);
+    let limit = limits.tree;
+    let mut parser = Parser { text, at: 0, builder, limit, depth, keeps_negative_zero };
     let root = parser.document()?;
     Ok((parser.builder, root, parser.at))
 }
@@ -43,6 +50,8 @@ struct Parser<'a> {
     builder: Builder,
     /// The maximum memory for the tree, in bytes.
     limit: usize,
+    /// The maximum nesting.
+    depth: usize,
     keeps_negative_zero: bool,
 }
 
@@ -65,20 +74,19 @@ impl Parser<'_> {
             // A value starts here.
             let mut value = match self.peek() {
                 Some(b'[') => {
+                    self.check_depth(&open)?;
                     self.at += 1;
                     if self.peek() == Some(b']') {
                         self.at += 1;
-                        {
-                            let from = items.len();
-                            self.builder.array(&mut items, from)
-                        }
+                        let from = items.len();
+                        self.builder.array(&mut items, from)
                     } else {
                         open.push(Open::Array { from: items.len() });
-                        self.check_depth(&open)?;
                         continue;
                     }
                 }
                 Some(b'{') => {
+                    self.check_depth(&open)?;
                     self.at += 1;
                     if self.peek() == Some(b'}') {
                         self.at += 1;
@@ -87,7 +95,6 @@ impl Parser<'_> {
                     } else {
                         let key = self.key()?;
                         open.push(Open::Object { from: fields.len(), key });
-                        self.check_depth(&open)?;
                         continue;
                     }
                 }
@@ -128,8 +135,10 @@ impl Parser<'_> {
         }
     }
 
+    /// Checks whether a container may start inside the `open` ones.
     fn check_depth(&self, open: &[Open]) -> Result<(), Fault> {
-        if open.len() > MAX_DEPTH { Err(self.error("nested too deep")) } else { Ok(()) }
+        let Self { at, depth: limit, .. } = *self;
+        if open.len() < limit { Ok(()) } else { Err(Fault::TooDeep { at, limit }) }
     }
 
     fn key(&mut self) -> Result<Key, Fault> {
@@ -206,7 +215,8 @@ impl Parser<'_> {
             let rest = self.text.get(self.at..).unwrap_or(&[]);
             let is_special = |word: Word| word.equal(b'"') | word.equal(b'\\') | word.below(b' ');
             let run = find(rest, is_special).unwrap_or(rest.len());
-            push_go_lossy(self.builder.text_mut(), rest.get(..run).unwrap_or(&[]));
+            let text = go_lossy(rest.get(..run).unwrap_or(&[]));
+            self.builder.text_mut().push_str(&text);
             self.at += run;
             match self.text.get(self.at) {
                 Some(b'"') => {
@@ -299,24 +309,17 @@ impl Parser<'_> {
     }
 }
 
-/// Appends `bytes` with each invalid byte replaced by U+FFFD. Unlike Go, `from_utf8_lossy` replaces
-/// a whole invalid sequence by one U+FFFD.
-fn push_go_lossy(out: &mut String, bytes: &[u8]) {
+/// Returns `bytes` as text, with each byte that is not UTF-8 replaced by U+FFFD, as Go's JSON
+/// encoder does. Unlike Go, [`String::from_utf8_lossy`] replaces a whole invalid sequence by one
+/// U+FFFD.
+pub fn go_lossy(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        out.push_str(text);
-        return;
+        return Cow::Borrowed(text);
     }
-    for chunk in bytes.utf8_chunks() {
-        out.push_str(chunk.valid());
-        for _ in chunk.invalid() {
-            out.push(char::REPLACEMENT_CHARACTER);
-        }
-    }
-}
-
-/// Converts `bytes` into text as [`push_go_lossy`] does.
-pub(crate) fn go_lossy(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
-    push_go_lossy(&mut text, bytes);
-    text
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    Cow::Owned(text)
 }

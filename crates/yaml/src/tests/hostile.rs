@@ -284,6 +284,18 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
+#[test]
+fn json_nests_as_deep_as_in_go_and_no_deeper_than_the_limit() {
+    let nested = |n: usize| format!("{{\"a\":{}{}}}", "[".repeat(n), "]".repeat(n));
+    for depth in [10, 10_000] {
+        let limits = Limits { depth, ..Limits::default() };
+        let reader = Reader::new(&limits);
+        assert!(reader.read_file(nested(depth - 1).as_bytes()).is_ok());
+        let error = reader.read_file(nested(depth).as_bytes()).unwrap_err();
+        assert!(matches!(error, Error::TooDeep { line: 1, limit } if limit == depth), "{error}");
+    }
+}
+
 /// Runs a thread with a stack of 128 KiB, in which a recursion over the document would overflow.
 #[test]
 fn deep_documents_need_no_deep_stack() {

@@ -41,7 +41,7 @@ pub(in crate::launch) fn filled(by: &str) -> ConfigMap {
         bytes: b"kind: ClusterServiceVersion\n".to_vec(),
     };
     let reading = Content::assemble(vec![file], &Limits::default()).unwrap();
-    let options = encode::Options { attempt: Some(by.to_owned()), ..encode::Options::default() };
+    let options = encode::Options::default().with_attempt(Some(by.to_owned()));
     let mut config_map: ConfigMap =
         read(serde_json::to_value(&encode(&reading.content, &options).unwrap()[0]).unwrap());
     config_map.metadata.uid = Some(CONFIG_MAP.into());

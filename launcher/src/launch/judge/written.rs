@@ -61,8 +61,8 @@ pub(in crate::launch) fn bears_mark(config_map: &ConfigMap, uid: &str) -> bool {
 }
 
 /// Verifies that the content matches its marks, and that it is the content that the pod of the
-/// attempt wrote. Whoever can change the ConfigMap can also change its marks, but only the pod and its
-/// node can write the termination message of the pod. The message may not exist yet.
+/// attempt wrote. Whoever can change the ConfigMap can also change its marks, but only the pod and
+/// its node can write the termination message of the pod. The message may not exist yet.
 pub(in crate::launch) fn verify_content(
     config_map: &ConfigMap,
     seen: &Seen,

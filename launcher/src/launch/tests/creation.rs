@@ -63,6 +63,25 @@ async fn cancelling_waits_for_a_job_whose_creation_is_on_its_way() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_job_that_appears_after_the_launch_has_failed_can_still_be_cancelled() {
+    // The last request of the creation is carried out after the launch has given up on it.
+    let server = Server::new(|_, _| {}).disturbed(|arrival| {
+        let is_creation = *arrival.method == http::Method::POST && arrival.path.contains("/jobs");
+        (is_creation && !arrival.path.contains("dryRun"))
+            .then_some(Disturbance::Delay(Duration::from_secs(25)))
+    });
+    let mut options = options();
+    options.deadlines.schedule = Duration::from_secs(20);
+    let launcher = Launcher::new(server.client(), options);
+    let request = Request { name: Name::Given("etcd".into()), ..Request::new(IMAGE, "default") };
+    let failure = launcher.launch(&request).await.unwrap_err();
+    assert_eq!((failure.reason, server.count("jobs")), (Reason::ApiUnreachable, 0), "{failure:?}");
+    assert_eq!(launcher.cancel("default", "etcd").await.unwrap(), ["etcd-1"]);
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(server.count("jobs"), 0, "none appears later");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_launch_that_does_not_wait_leaves_no_orphan_where_answers_are_lost() {
     let server = Server::new(|_, _| {}).disturbed(answers_are_lost());
     let tool = options().tool_image;

@@ -6,7 +6,7 @@ use unlade_config_map::{Encoding, mark};
 
 use super::*;
 use crate::{DigestSource, Reuse};
-use unlade_api_server::{Disturbance, State};
+use unlade_api_server::{Arrival, Disturbance, State};
 use unlade_name::ImageReference;
 
 const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
@@ -280,4 +280,33 @@ async fn an_event_ends_a_launch_only_if_the_api_server_confirms_it() {
     let failure = launch(&confirming, inject(), IMAGE).await.unwrap_err();
     assert_eq!(failure.reason, Reason::PodSecurity, "{failure:?}");
     assert!(!failure.message.starts_with("gave up"), "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_config_map_that_changes_all_the_time_is_annotated_with_pauses_until_a_deadline() {
+    let is_patch =
+        |method: &Method, path: &str| method == Method::PATCH && path.contains("/configmaps/");
+    let conflict = move |arrival: &Arrival<'_>| {
+        is_patch(arrival.method, arrival.path)
+            .then(|| Disturbance::status(409, "Conflict", "the object has been modified"))
+    };
+    let count = |server: &Server| {
+        let requests = server.requests();
+        requests.iter().filter(|it| is_patch(&it.method, &it.path)).count()
+    };
+    let filled = Server::new(|server, job| {
+        server.fill(job);
+        server.put("pods", reported(job, &format!("registry.example/bundles/etcd@{ONE}")));
+    });
+    let filled = filled.disturbed(conflict);
+    launch(&filled, inject(), IMAGE).await.unwrap();
+    assert!((2..50).contains(&count(&filled)), "{} requests", count(&filled));
+
+    let failed = Server::new(|server, job| {
+        let state = json!({"terminated": {"exitCode": 11, "reason": "Error"}});
+        server.put("pods", pod(job, "Failed", &state));
+    });
+    let failed = failed.disturbed(conflict);
+    launch(&failed, inject(), IMAGE).await.unwrap_err();
+    assert!((2..50).contains(&count(&failed)), "{} requests", count(&failed));
 }

@@ -140,8 +140,8 @@ async fn the_secret_stays_if_the_job_may_exist() {
     assert_eq!(n_deleted, 0);
 }
 
-/// Launches, and disturbs every creation of a Job in this way. Returns the server, and the number of
-/// requests to delete a Secret.
+/// Launches, and disturbs every creation of a Job in this way. Returns the server, and the number
+/// of requests to delete a Secret.
 async fn launch_disturbed(creation: Disturbance) -> (Server, usize) {
     let deleted: Arc<Mutex<usize>> = Arc::default();
     let count = Arc::clone(&deleted);

@@ -58,9 +58,9 @@ impl Seen {
     }
 }
 
-// `kube::runtime::reflector` applies changes in the same way, but to a store behind a lock that only
-// a writer can fill. [`Seen`] is plain data that tests build, and a [`Presence`] distinguishes an
-// object that is gone from one that has not been listed yet.
+// `kube::runtime::reflector` applies changes in the same way, but to a store behind a lock that
+// only a writer can fill. [`Seen`] is plain data that tests build, and a [`Presence`] distinguishes
+// an object that is gone from one that has not been listed yet.
 
 /// Applies a change to the only object of a watch.
 pub(super) fn apply_single<T>(change: Change<T>, now: &mut Presence<T>, listing: &mut Presence<T>) {

@@ -73,7 +73,7 @@ pub(super) fn config_map(input: &[u8]) {
     match decode(std::slice::from_ref(&config_map), &Limits::default()) {
         Ok(decoded) => {
             paths_survive_escaping_and_unescaping(&decoded.content);
-            let options = encode::Options { name: "x".to_owned(), ..encode::Options::default() };
+            let options = encode::Options::default().with_name("x".to_owned());
             if let Ok(encoded) = encode(&decoded.content, &options)
                 && let [encoded] = encoded.as_slice()
             {
@@ -102,7 +102,7 @@ pub(super) fn load(input: &[u8]) {
 fn loaded(config_map: ConfigMap) {
     let config_maps = [config_map];
     check_loaded(load_config_maps(&config_maps, &Options::default()));
-    let options = Options { strictness: Strictness::Strict, ..Options::default() };
+    let options = Options::default().with_strictness(Strictness::Strict);
     let _ = load_config_maps(&config_maps, &options);
 }
 
@@ -130,7 +130,7 @@ fn check_loaded(result: Result<unlade_loader::Loaded, unlade_loader::Error>) {
 /// Checks that what is encoded can be decoded, in either encoding.
 fn paths_survive_escaping_and_unescaping(content: &Content) {
     for encoding in [Encoding::Plain, Encoding::Gzip] {
-        let options = encode::Options { name: "x".into(), encoding, ..encode::Options::default() };
+        let options = encode::Options::default().with_name("x".into()).with_encoding(encoding);
         let Ok(encoded) = encode(content, &options) else { continue };
         let decoded = decode(&encoded, &Limits::default());
         assert!(decoded.is_ok(), "what was encoded as {encoding} is not decoded: {decoded:?}");

@@ -25,8 +25,8 @@ pub(super) fn file(input: &[u8]) {
     assert_eq!(problems, validate(), "the problems differ from one time to the next");
 }
 
-/// The size up to which a written meta is read again, in bytes. It is below the sizes of which the costs
-/// are compared, so that no meta is read again at some of them only.
+/// The size up to which a written meta is read again, in bytes. It is below the sizes of which the
+/// costs are compared, so that no meta is read again at some of them only.
 const REREAD: usize = 1 << 10;
 
 /// The size up to which graphs are drawn from an entry on too, in bytes.

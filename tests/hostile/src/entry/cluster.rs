@@ -30,7 +30,7 @@ pub(super) fn api_response(input: &[u8]) {
         name: "csv.yaml".to_owned(),
         bytes: b"kind: ClusterServiceVersion\n".to_vec(),
     };
-    let options = encode::Options { name: "x".to_owned(), ..encode::Options::default() };
+    let options = encode::Options::default().with_name("x".to_owned());
     let content = Content::assemble(vec![file], &Limits::default());
     let encoded = content.ok().and_then(|reading| encode(&reading.content, &options).ok());
     let encoded = encoded.into_iter().flatten().next();
@@ -40,7 +40,7 @@ pub(super) fn api_response(input: &[u8]) {
     }
 }
 
-/// A line `STATUS [RETRY-AFTER]`, and the body.
+/// Parses a line `STATUS [RETRY-AFTER]`, which the body follows.
 fn response(part: &[u8]) -> fuzz::Reply<'_> {
     let end = part.iter().position(|byte| *byte == b'\n').unwrap_or(part.len());
     let (line, body) = part.split_at(end);

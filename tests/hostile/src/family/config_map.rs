@@ -61,7 +61,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("incompressible", |n| {
         let file = |name: String, bytes| File { directory: Directory::Manifests, name, bytes };
         let files = (0..3).map(|file_n| file(format!("f{file_n}"), noise(n / 4))).collect();
-        let options = encode::Options { encoding: Encoding::Plain, ..encode::Options::default() };
+        let options = encode::Options::default().with_encoding(Encoding::Plain);
         let content = Content::assemble(files, &Limits::default()).map(|reading| reading.content);
         let encoded = content.ok().and_then(|content| encode(&content, &options).ok());
         let first = encoded.into_iter().flatten().next();

@@ -265,8 +265,8 @@ fn one(properties: &str) -> Vec<u8> {
     (package("tea", "c") + &single("tea", "c", "{\"name\":\"b0\"}") + &bundle).into()
 }
 
-/// Returns a chain of packages that each require the next one and this range of another package, which
-/// has as many versions.
+/// Returns a chain of packages that each require the next one and this range of another package,
+/// which has as many versions.
 fn required_by_a_chain(n: usize, range: &str) -> Vec<u8> {
     let count = n / 760 + 1;
     // A filter follows at most a thousand.
@@ -295,8 +295,8 @@ fn replaces(n: usize, more: &str) -> String {
     format!(r#""name":"b{n}","replaces":"b{}"{more}"#, n + 1)
 }
 
-/// Returns the package "tea" with one bundle that has these properties, and the package "pot" without
-/// its channels and bundles.
+/// Returns the package "tea" with one bundle that has these properties, and the package "pot"
+/// without its channels and bundles.
 fn requiring(properties: &str) -> String {
     let tea = single("tea", "c", &format!("{{{}}}", named(0))) + &bundle("tea", 0, properties);
     package("tea", "c") + &tea + &package("pot", "c0")

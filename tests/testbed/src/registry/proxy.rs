@@ -159,7 +159,7 @@ struct Head {
 }
 
 impl Head {
-    /// `None` if the client closes without a request.
+    /// Reads the head of a request. Returns `None` if the client closes without a request.
     fn read(reader: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut lines = Vec::new();
         let mut limited = reader.take(MOST_HEAD);

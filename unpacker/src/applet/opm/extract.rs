@@ -34,15 +34,13 @@ pub(super) fn extract(
     let reading = Content::assemble_as_upstream(files, &limits).map_err(source::Error::from)?;
     report_findings(&reading.findings);
     let mut content = reading.content;
-    let written = encode::Options {
-        name: options.config_map.clone(),
-        namespace: options.namespace.clone(),
-        encoding: if options.is_compressed { Encoding::Gzip } else { Encoding::Plain },
-        source_image: image.filter(|image| !image.is_empty()),
-        findings: reading.findings,
-        metadata_as_upstream: true,
-        ..encode::Options::default()
-    };
+    let written = encode::Options::default()
+        .with_name(options.config_map.clone())
+        .with_namespace(options.namespace.clone())
+        .with_encoding(if options.is_compressed { Encoding::Gzip } else { Encoding::Plain })
+        .with_source_image(image.filter(|image| !image.is_empty()))
+        .with_findings(reading.findings)
+        .with_metadata_as_upstream(true);
     match fill_with(&content, &written, options, &connection, unlade_config_map::fill_over) {
         Err(FillError::Annotations(_)) => {}
         result => return Ok(result?),
@@ -55,7 +53,7 @@ pub(super) fn extract(
     }
     match fill_with(&content, &written, options, &connection, replace) {
         Err(FillError::Annotations(_)) => {
-            let written = encode::Options { without_marks: true, ..written };
+            let written = written.without_marks(true);
             fill_with(&content, &written, options, &connection, replace)?;
             dropped.push("the marks of unlade".to_owned());
         }

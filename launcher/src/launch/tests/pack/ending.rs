@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Returns a server that replaces the images of packs, and lets other Jobs succeed. No Job may start
-/// before the earlier ones have ended.
+/// Returns a server that replaces the images of packs, and lets other Jobs succeed. No Job may
+/// start before the earlier ones have ended.
 fn server_that_replaces_images_of_packs() -> Server {
     Server::new(|server, job| {
         assert_others_have_ended(server, job);

@@ -9,8 +9,9 @@ use super::*;
 /// The name of no image.
 const NONE: &str = "/none@";
 
-/// Launches 32 bundles in packs of 8, whose pods run for two seconds. The kubelet reports this about
-/// the images of each pack, but fails to pull the `missing` one. Returns when the Jobs were created.
+/// Launches 32 bundles in packs of 8, whose pods run for two seconds. The kubelet reports this
+/// about the images of each pack, but fails to pull the `missing` one. Returns when the Jobs were
+/// created.
 async fn launch(message: &'static str, missing: &'static str) -> Vec<Duration> {
     let start = Instant::now();
     let created = Arc::new(Mutex::new(Vec::new()));
