@@ -32,10 +32,13 @@ pub(crate) struct Records {
 }
 
 /// The names that lead to an entry.
+///
+/// The entries of a channel share its name: its length has no limit, and a catalog can have one
+/// long name and thousands of entries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    pub(crate) channel: String,
-    pub(crate) package: String,
+    pub(crate) channel: Arc<str>,
+    pub(crate) package: Arc<str>,
     pub(crate) name: String,
 }
 
@@ -141,16 +144,20 @@ fn describe(api: &Gvk) -> String {
 
 impl Index {
     pub(crate) fn new(records: Records, content: Content) -> Self {
-        let mut index = Self { records, listed: Arc::default(), content };
-        let key = |it: Located<'_>| Key {
-            channel: it.channel_name.to_owned(),
-            package: it.package_name.to_owned(),
-            name: it.name.to_owned(),
-        };
-        let mut listed: Vec<_> = index.entries().map(key).collect();
+        let mut listed = Vec::new();
+        for (package_name, package) in &records.packages {
+            let package_name: Arc<str> = package_name.as_str().into();
+            for (channel_name, channel) in &package.channels {
+                let channel_name: Arc<str> = channel_name.as_str().into();
+                listed.extend(channel.entries.keys().map(|name| Key {
+                    channel: Arc::clone(&channel_name),
+                    package: Arc::clone(&package_name),
+                    name: name.clone(),
+                }));
+            }
+        }
         listed.sort_unstable();
-        index.listed = listed.into();
-        index
+        Self { records, listed: listed.into(), content }
     }
 
     pub(crate) fn package(&self, name: &str) -> Result<&Package, Missing> {

@@ -91,6 +91,21 @@ async fn readers_that_stop_take_little_memory_and_do_not_stop_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_long_name_of_a_channel_is_not_repeated_for_each_entry() {
+    let _lock = LOCK.lock().await;
+    let long = "c".repeat(256 << 10);
+    let catalog = catalog(N_BUNDLES)
+        .replace("defaultChannel: c}", &format!("defaultChannel: {long}}}"))
+        .replace("name: c,", &format!("name: {long},"));
+    let before = resident();
+    let running = Running::start(&catalog, |_| {}).await;
+    // One copy for each entry would take 500 MiB.
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 150 << 20, "{} MiB", grown >> 20);
+    assert_eq!(running.client().await.package("tea").await.unwrap().default_channel_name, long);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn headers_without_an_end_and_rapid_resets_end_their_connection() {
     let _lock = LOCK.lock().await;
     let running = Running::start(&catalog(1), |_| {}).await;
