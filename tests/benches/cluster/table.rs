@@ -175,7 +175,8 @@ fn batch_name(method: batch::Method) -> String {
 
 /// Formats a size in MB (10^6 bytes, as registries count) with two decimal places.
 fn megabytes(n_bytes: u64) -> String {
-    format!("{}.{:02} MB", n_bytes / 1_000_000, n_bytes % 1_000_000 / 10_000)
+    let hundredths = (n_bytes + 5_000) / 10_000;
+    format!("{}.{:02} MB", hundredths / 100, hundredths % 100)
 }
 
 /// Returns the times in seconds, in ascending order.

@@ -67,7 +67,7 @@ impl Tools {
         [
             ("upstream's `--opmImage`: `opm`", self.olm.opm_image()),
             ("upstream's `--util-image`: `cpb`, and a `cp`", self.olm.util_image()),
-            ("ours, for both", ours()),
+            ("our `unlade-unpacker`, for both flags", ours()),
         ]
         .map(|(name, image)| (name, weight(&image)))
     }
