@@ -54,7 +54,7 @@ fn encode(
     };
     if with_edges {
         own.replaces.clone_from(&entry.replaces);
-        own.skips.clone_from(&entry.skips);
+        own.skips = entry.skips.iter().map(str::to_owned).collect();
     }
     own.encode(&mut buffer).map_err(io::Error::other)?;
     if !with_objects {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use semver::{Prerelease, Version};
 use serde::{Deserialize, Serialize};
 use unlade_bundle::property::Gvk;
+use unlade_catalog::Names;
 
 use crate::content::{Content, Span};
 
@@ -61,8 +62,9 @@ pub(crate) struct Package {
 pub(crate) struct Channel {
     /// The name of the entry that no other entry replaces or skips.
     pub(crate) head: String,
-    /// The entries by name.
-    pub(crate) entries: BTreeMap<String, Entry>,
+    /// The entries by name. They are in boxes, because a map has room for eleven values, and a
+    /// catalog may have many channels with one entry.
+    pub(crate) entries: BTreeMap<String, Box<Entry>>,
     /// The message, if the channel is deprecated.
     pub(crate) deprecation: Option<String>,
 }
@@ -72,7 +74,7 @@ pub(crate) struct Channel {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     pub(crate) replaces: String,
-    pub(crate) skips: Vec<String>,
+    pub(crate) skips: Names,
     pub(crate) skip_range: String,
     /// The index of the bundle in [`Records::bundles`].
     pub(crate) bundle: usize,

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use fnv::FnvHasher;
 use prost::Message as _;
 use serde::Serialize;
+use unlade_catalog::Names;
 
 use crate::bundle;
 use crate::index::{Channel, Index, Key, Located, Package};
@@ -36,7 +37,7 @@ const MAX_NAME: usize = 255;
 #[non_exhaustive]
 pub enum Error {
     /// Files cannot be read or written.
-    #[error("failed to write {} of the opm cache", path.display())]
+    #[error("failed to access {} while writing the opm cache", path.display())]
     System {
         /// The path of the file.
         path: PathBuf,
@@ -48,7 +49,9 @@ pub enum Error {
     Foreign(PathBuf),
     /// The format cannot represent the catalog: the names of the package, the channel and the
     /// bundle are parts of the name of a file.
-    #[error("the format of opm's cache has no unique file for the bundle {0:?}")]
+    #[error(
+        "the format of opm's cache cannot store the bundle {0:?}: the name of its file is invalid, too long or not unique"
+    )]
     Name(String),
     /// The format cannot represent the catalog: the schema and the package of an entry are names of
     /// directories.
@@ -92,7 +95,7 @@ struct CachedEntry<'i> {
     channel: &'i str,
     name: &'i str,
     replaces: &'i str,
-    skips: &'i [String],
+    skips: &'i Names,
 }
 
 /// Writes a cache of the catalog in the directory `catalog` to `directory`, and replaces an older
@@ -221,7 +224,7 @@ fn cached_package<'i>(name: &'i str, package: &'i Package) -> CachedPackage<'i> 
 fn cached_channel<'i>(package: &'i str, name: &'i str, channel: &'i Channel) -> CachedChannel<'i> {
     let entries = channel.entries.iter();
     let cached = entries.map(|(entry_name, entry)| {
-        let (replaces, skips) = (entry.replaces.as_str(), entry.skips.as_slice());
+        let (replaces, skips) = (entry.replaces.as_str(), &entry.skips);
         let entry = CachedEntry { package, channel: name, name: entry_name, replaces, skips };
         (entry_name.as_str(), entry)
     });

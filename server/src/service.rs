@@ -83,8 +83,7 @@ fn edges<'l>(
     is_wanted: impl Fn(&str) -> bool + 'l,
 ) -> impl Iterator<Item = Message> + 'l {
     let replaces = located.entry.replaces.as_str();
-    let skips = located.entry.skips.iter().map(String::as_str);
-    let skips = skips.filter(move |skip| *skip != replaces && is_wanted(skip));
+    let skips = located.entry.skips.iter().filter(move |skip| *skip != replaces && is_wanted(skip));
     std::iter::once(replaces).chain(skips).map(|replaces| entry(located, replaces))
 }
 
@@ -146,7 +145,7 @@ impl generated::registry_server::Registry for Service {
         let mut entries = Vec::new();
         for located in self.index.entries() {
             let replaces = &located.entry.replaces;
-            let n_skips = located.entry.skips.iter().filter(|skip| **skip == name).count();
+            let n_skips = located.entry.skips.iter().filter(|skip| *skip == name).count();
             let n = if *replaces == name { 1 } else { n_skips };
             entries.extend(std::iter::repeat_n(entry(&located, replaces), n));
         }

@@ -106,7 +106,7 @@ pub fn stranded(entries: &[Entry]) -> Vec<&str> {
 
 /// Returns the names that any entry skips. They need not be entries.
 pub fn skipped<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> HashSet<&'e str> {
-    entries.into_iter().flat_map(|entry| &entry.skips).map(String::as_str).collect()
+    entries.into_iter().flat_map(|entry| entry.skips.iter()).collect()
 }
 
 struct Graph<'e> {

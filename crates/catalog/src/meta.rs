@@ -8,7 +8,10 @@ use unlade_yaml::{
     json::{Kind, Tree, Value},
 };
 
-use crate::shape;
+use crate::shape::{self, Shape};
+
+/// The field with the entries of a channel or of deprecations.
+const ENTRIES: &str = "entries";
 
 /// One object of a catalog, of any schema (operator-registry `declcfg.go`, type `Meta`).
 #[derive(Debug, Clone)]
@@ -125,6 +128,39 @@ impl Meta {
         let Some(shape) = shape::meta(&self.schema) else { return self.blob() };
         let mut json = String::new();
         shape::write(Some(self.value()), shape, &mut json);
+        json
+    }
+
+    /// Returns the JSON of a meta of the four schemas as [`to_json`](Self::to_json) does, but with
+    /// `value`, which is JSON, as the value of the field `name`.
+    pub(crate) fn to_json_with(&self, name: &str, value: &str) -> String {
+        self.write_fields(name, |_, out| out.push_str(value))
+    }
+
+    /// Returns the JSON of a channel or of deprecations as [`to_json`](Self::to_json) does, but
+    /// only with the entries for which `is_kept` returns true.
+    pub(crate) fn to_json_with_entries(&self, is_kept: impl Fn(Value<'_>) -> bool) -> String {
+        let entries = typed::field(self.value(), ENTRIES);
+        let Some(entries) = entries.filter(|entries| entries.kind() == Kind::Array) else {
+            return self.to_json();
+        };
+        self.write_fields(ENTRIES, |shape, out| {
+            let kept = entries.items().filter(|entry| is_kept(*entry));
+            shape::write_list(kept, shape.item(), out);
+        })
+    }
+
+    /// Returns the JSON of the known fields. `write` appends the value of the field `name`.
+    fn write_fields(&self, name: &str, write: impl Fn(&Shape, &mut String)) -> String {
+        let fields = shape::meta(&self.schema).map(Shape::fields).unwrap_or_default();
+        let mut json = String::new();
+        shape::write_fields(fields, &mut json, |field, out| {
+            if field.name != name {
+                return shape::write_field(Some(self.value()), field, out);
+            }
+            write(&field.shape, out);
+            true
+        });
         json
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use unlade_yaml::json::{Value, quote};
 
 use crate::{
+    Names,
     meta::{items, text},
     problem::Place,
 };
@@ -55,7 +56,7 @@ pub struct Entry {
     /// The name of the bundle that it replaces. Empty if it replaces none.
     pub replaces: String,
     /// The names of the bundles that it skips.
-    pub skips: Vec<String>,
+    pub skips: Names,
     /// The range of versions that it skips. Empty if it has none.
     pub skip_range: String,
 }
@@ -112,8 +113,8 @@ pub struct Deprecation {
 impl Entry {
     /// Returns the names of the bundles that the entry replaces or skips.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
-        let names = std::iter::once(&self.replaces).chain(&self.skips);
-        names.map(String::as_str).filter(|name| !name.is_empty())
+        let names = std::iter::once(self.replaces.as_str()).chain(self.skips.iter());
+        names.filter(|name| !name.is_empty())
     }
 }
 
@@ -140,9 +141,7 @@ impl Entry {
         Self {
             name: text(value, "name"),
             replaces: text(value, "replaces"),
-            skips: items(value, "skips")
-                .map(|skip| skip.as_str().unwrap_or_default().to_owned())
-                .collect(),
+            skips: items(value, "skips").map(|skip| skip.as_str().unwrap_or_default()).collect(),
             skip_range: text(value, "skipRange"),
         }
     }
@@ -153,7 +152,7 @@ impl Entry {
             "" => String::new(),
             text => format!(r#","{name}":{}"#, quote(text)),
         };
-        let skips: Vec<_> = self.skips.iter().map(|skip| quote(skip)).collect();
+        let skips: Vec<_> = self.skips.iter().map(quote).collect();
         let skips = match skips.as_slice() {
             [] => String::new(),
             skips => format!(r#","skips":[{}]"#, skips.join(",")),

@@ -18,7 +18,7 @@ pub(crate) use table::{
     BASIC, BUNDLE, ICONS, METADATA, PROPERTY, RELATED_IMAGE, RELATED_IMAGES, SEMVER, SUBSTITUTES,
     meta, property,
 };
-pub(crate) use write::{bytes, write, write_field, write_fields, write_value};
+pub(crate) use write::{bytes, write, write_field, write_fields, write_list, write_value};
 
 /// A type in Go.
 #[derive(Debug)]
@@ -65,6 +65,14 @@ impl Shape {
         match self {
             Self::Struct(fields) => fields,
             _ => &[],
+        }
+    }
+
+    /// Returns the shape of the items of a list. [`Shape::Any`] for other shapes.
+    pub(crate) fn item(&self) -> &'static Shape {
+        match self {
+            Self::List(item) => item,
+            _ => &Self::Any,
         }
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn parse(path: &Path, file: File, limits: &directory::Limits) -> Resu
     let loading = loading.into_inner().unwrap_or_else(PoisonError::into_inner);
     match loading.failure {
         Some(error) => Err(error),
-        None => loading.finish(&reading.catalog).map_err(Error::Write),
+        None => loading.finish(reading.catalog).map_err(Error::Write),
     }
 }
 
@@ -173,39 +173,38 @@ impl Loading {
     }
 
     /// Combines the texts and the records of the catalog.
-    fn finish(mut self, catalog: &Catalog) -> io::Result<Index> {
+    fn finish(mut self, catalog: Catalog) -> io::Result<Index> {
         let mut packages: BTreeMap<String, Package> = BTreeMap::new();
-        for package in &catalog.packages {
-            let (description, icon) = self.packages.remove(&package.name).unwrap_or_default();
-            let default_channel = package.default_channel.clone();
-            let package = packages.entry(package.name.clone()).or_default();
-            *package = Package { default_channel, description, icon, ..Package::default() };
+        for record in catalog.packages {
+            let (description, icon) = self.packages.remove(&record.name).unwrap_or_default();
+            let default_channel = record.default_channel;
+            let package = Package { default_channel, description, icon, ..Package::default() };
+            packages.insert(record.name, package);
         }
         let (mut bundles, mut places) = (Vec::new(), BTreeMap::new());
-        for record in &catalog.bundles {
-            let key = (record.package.clone(), record.name.clone());
+        for record in catalog.bundles {
+            let key = (record.package, record.name);
             let Some(bundle) = self.bundles.remove(&key) else { continue };
             places.insert(key, bundles.len());
             bundles.push(bundle);
         }
-        for channel in &catalog.channels {
-            let entry = |entry: &catalog::Entry| {
-                let key = (channel.package.clone(), entry.name.clone());
-                let bundle = *places.get(&key)?;
-                let (replaces, skips) = (entry.replaces.clone(), entry.skips.clone());
-                let skip_range = entry.skip_range.clone();
-                Some((entry.name.clone(), Entry { replaces, skips, skip_range, bundle }))
-            };
+        for channel in catalog.channels {
             let Some(package) = packages.get_mut(&channel.package) else { continue };
             let head = graph::heads(&channel.entries).first().copied().unwrap_or_default();
-            let entries = channel.entries.iter().filter_map(entry).collect();
-            let own = Channel { head: head.to_owned(), entries, deprecation: None };
-            package.channels.insert(channel.name.clone(), own);
+            let head = head.to_owned();
+            let entry = |entry: catalog::Entry| {
+                let catalog::Entry { name, replaces, skips, skip_range } = entry;
+                let key = (channel.package.clone(), name);
+                let bundle = *places.get(&key)?;
+                Some((key.1, Box::new(Entry { replaces, skips, skip_range, bundle })))
+            };
+            let entries = channel.entries.into_iter().filter_map(entry).collect();
+            package.channels.insert(channel.name, Channel { head, entries, deprecation: None });
         }
-        for deprecations in &catalog.deprecations {
+        for deprecations in catalog.deprecations {
             let Some(package) = packages.get_mut(&deprecations.package) else { continue };
-            for deprecation in &deprecations.entries {
-                let message = Some(deprecation.message.clone());
+            for deprecation in deprecations.entries {
+                let message = Some(deprecation.message);
                 match deprecation.schema.as_str() {
                     PACKAGE => package.deprecation = message,
                     CHANNEL => {
@@ -214,7 +213,7 @@ impl Loading {
                         }
                     }
                     _ => {
-                        let key = (deprecations.package.clone(), deprecation.name.clone());
+                        let key = (deprecations.package.clone(), deprecation.name);
                         let bundle = places.get(&key).and_then(|at| bundles.get_mut(*at));
                         if let Some(bundle) = bundle {
                             bundle.deprecation = message;

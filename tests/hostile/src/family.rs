@@ -117,6 +117,18 @@ impl Family {
     pub fn input(&self, size: usize) -> Vec<u8> {
         (self.generate)(size)
     }
+
+    /// Creates an input of at most `limit` bytes, or the smallest one if all are larger.
+    pub fn input_within(&self, limit: usize) -> Vec<u8> {
+        let mut size = limit;
+        loop {
+            let input = self.input(size);
+            if input.len() <= limit || size == 0 {
+                return input;
+            }
+            size = size * limit / input.len();
+        }
+    }
 }
 
 /// Repeats `text` up to `size` bytes.
@@ -162,6 +174,14 @@ mod tests {
         assert_eq!(ids.len(), Family::all().count());
         let entries: BTreeSet<_> = Family::all().map(|family| family.entry).collect();
         assert_eq!(entries, Entry::ALL.into());
+    }
+
+    #[test]
+    fn inputs_within_a_limit_are_not_larger() {
+        for family in Family::all() {
+            let length = family.input_within(200_000).len();
+            assert!(length <= 200_000, "{}: {length}", family.id());
+        }
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! hostile families                 the families, one on each line
 //! hostile input FAMILY SIZE FILE   writes an input
 //! hostile run ENTRY FILE           reads it, and prints its time and memory
-//! hostile runs FAMILY SIZE DIRECTORY  writes an input for the real programs, and prints how each
-//!                                  of them is run
+//! hostile runs FAMILY SIZE DIRECTORY  writes an input of at most SIZE bytes for the real programs,
+//!                                  and prints how each of them is run
 //! hostile seeds DIRECTORY             writes what fuzzing starts from, below DIRECTORY/ENTRY
 //! ```
 
@@ -54,7 +54,7 @@ fn command(words: &[&str]) -> Result<(), Box<dyn Error>> {
         }
         ["runs", family, size, directory] => {
             let family = find(family)?;
-            let input = family.input(size.parse()?);
+            let input = family.input_within(size.parse()?);
             for run in program::write(family.entry, &input, directory.as_ref())? {
                 let run = json!({"program": run.program.name(), "arguments": run.arguments});
                 writeln!(output, "{run}")?;

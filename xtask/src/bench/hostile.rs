@@ -31,7 +31,7 @@ const END: (u64, u64) = (60, 8 << 10);
 /// there are any.
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// The size of each input, in MiB.
+    /// The maximum size of each input, in MiB.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 10])]
     size: Vec<usize>,
     /// Show every run in the table.

@@ -37,11 +37,8 @@ pub(super) fn run(args: Add, screen: &Screen) -> Result<(), Error> {
             name: name.clone(),
             replaces: args.replaces.unwrap_or_else(|| bundle.replaces.clone()),
             skips: args.skips.map_or_else(
-                || bundle.skips.clone(),
-                |mut skips| {
-                    skips.retain(|name| !name.is_empty());
-                    skips
-                },
+                || bundle.skips.iter().collect(),
+                |skips| skips.iter().filter(|name| !name.is_empty()).collect(),
             ),
             skip_range: args.skip_range.unwrap_or_else(|| bundle.skip_range.clone()),
         },

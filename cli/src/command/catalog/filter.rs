@@ -41,6 +41,8 @@ pub(super) fn run(args: Filter, screen: &Screen) -> Result<(), Error> {
         }
     }
     let plan = Plan::new(&reading.catalog, &needs, &choices)?;
+    // The filtered catalog needs memory too.
+    drop((reading.catalog, needs));
     let form = output.into();
     let filtered = Filtered::read(path, &plan, form, &limits)?;
     // The catalog may have changed since it was read for the plan.
@@ -79,7 +81,7 @@ impl Filtered {
             failed: Mutex::default(),
         };
         let problems = directory::visit_metas(path, limits, |meta, place| {
-            if let Err(error) = writer.add(&meta, place) {
+            if let Err(error) = writer.add(meta, place) {
                 lock(&writer.failed).get_or_insert(error);
             }
         })?;
@@ -104,10 +106,11 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn add(&self, meta: &Meta, place: &Place) -> Result<(), Error> {
-        let failed = |source| Error::Meta { place: place.to_string(), source };
-        let json = self.plan.apply(meta, &self.limits.document).map_err(failed)?;
-        let (Some(json), Some(rank)) = (json, Rank::from_meta(meta)) else { return Ok(()) };
+    fn add(&self, meta: Meta, place: &Place) -> Result<(), Error> {
+        let (json, rank) = (self.plan.apply(&meta), Rank::from_meta(&meta));
+        let (Some(json), Some(rank)) = (json, rank) else { return Ok(()) };
+        // Its text is read again below.
+        drop(meta);
         let text = self.form.write(&json, &self.limits.document).map_err(Error::Emit)?;
         // Other threads wait only while the file is added, not while it is read.
         let file = CatalogFile::read(&place.file, text.as_bytes(), self.limits);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write as _;
 
 use serde::Serialize;
-use unlade_catalog::{Catalog, graph};
+use unlade_catalog::{Catalog, Names, graph};
 use unlade_text::excerpt::shorten;
 
 use crate::{
@@ -149,7 +149,7 @@ struct BundleRow<'c> {
     channel: &'c str,
     bundle: &'c str,
     replaces: &'c str,
-    skips: &'c [String],
+    skips: &'c Names,
     skip_range: &'c str,
     image: &'c str,
 }

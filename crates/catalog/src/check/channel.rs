@@ -49,7 +49,7 @@ pub(crate) fn check(
                 format!("the package {shown_package} does not contain the bundle {shown}");
             add(Rule::EntryWithoutBundle, place.clone(), message);
         }
-        if let Some(at) = entry.skips.iter().position(String::is_empty) {
+        if let Some(at) = entry.skips.iter().position(str::is_empty) {
             let place = place.item("skips", at);
             add(Rule::EmptySkip, place, format!("the entry {shown} skips an empty name"));
         }

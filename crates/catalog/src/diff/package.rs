@@ -1,10 +1,13 @@
 //! Compares packages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter,
+};
 
 use super::{
     change::{Change, Changes, Subject},
-    snapshot::{Bundle, Channel, Fields, Package, PackageMeta, Placed},
+    snapshot::{Bundle, Channel, Fields, Package, PackageMeta, Placed, Values},
 };
 use crate::{graph, record::Entry};
 
@@ -59,12 +62,11 @@ pub(super) fn compare(
         let [old, new] = [old, new].map(|it| it.map(|it| it.value.clone()));
         changes.extend(path.change(Subject::Deprecation, &name, old, new));
     }
-    let nothing = BTreeSet::new();
-    for ((schema, name), old, new) in pairs(&old.others, &new.others) {
-        let name = format!("{schema} {name}");
-        let (old, new) = (old.unwrap_or(&nothing), new.unwrap_or(&nothing));
-        compare_sets(path, Subject::Meta, name.trim_end(), old, new, changes);
-    }
+    let name = |(schema, name): &(String, String)| match name.as_str() {
+        "" => schema.clone(),
+        name => format!("{schema} {name}"),
+    };
+    compare_values(path, Subject::Meta, name, (&old.others, &new.others), changes);
 }
 
 fn compare_metas(
@@ -114,8 +116,10 @@ fn compare_channels(
             let [old, new] = [old, new].map(|text| Some(text.clone()).filter(|it| !it.is_empty()));
             changes.extend(path.change(subject, "", old, new));
         }
-        let [old, new] = [old, new].map(|it| it.skips.iter().cloned().collect());
-        compare_sets(path, Subject::Skips, "", &old, &new, changes);
+        if old.skips != new.skips {
+            let [old, new] = [old, new].map(|it| it.skips.iter().collect());
+            compare_sets(path, Subject::Skips, &old, &new, changes);
+        }
     }
 }
 
@@ -140,13 +144,10 @@ fn compare_bundles(
     {
         changes.extend(path.change(subject, "", Some(old.clone()), Some(new.clone())));
     }
-    let nothing = BTreeSet::new();
-    for (kind, old, new) in pairs(&old.properties, &new.properties) {
-        let (old, new) = (old.unwrap_or(&nothing), new.unwrap_or(&nothing));
-        compare_sets(path, Subject::Property, kind, old, new, changes);
-    }
+    let properties = (&old.properties, &new.properties);
+    compare_values(path, Subject::Property, String::clone, properties, changes);
     let subject = Subject::RelatedImage;
-    compare_sets(path, subject, "", &old.related_images, &new.related_images, changes);
+    compare_sets(path, subject, &old.related_images, &new.related_images, changes);
 }
 
 fn compare_fields(path: Path<'_>, old: &Fields, new: &Fields, changes: &mut Changes) {
@@ -155,27 +156,48 @@ fn compare_fields(path: Path<'_>, old: &Fields, new: &Fields, changes: &mut Chan
     }
 }
 
-/// Compares values. One value that becomes another is one change.
-fn compare_sets(
+/// Compares values that have no key.
+fn compare_sets<V: AsRef<str> + Ord>(
     path: Path<'_>,
     subject: Subject,
-    name: &str,
-    old: &BTreeSet<String>,
-    new: &BTreeSet<String>,
+    old: &BTreeSet<V>,
+    new: &BTreeSet<V>,
     changes: &mut Changes,
 ) {
-    let removed: Vec<_> = old.difference(new).collect();
-    let added: Vec<_> = new.difference(old).collect();
-    if let ([old], [new], false) = (&*removed, &*added, name.is_empty()) {
-        let [old, new] = [old, new].map(|text| Some(String::clone(text)));
-        changes.extend(path.change(subject, name, old, new));
-        return;
+    for value in old.difference(new) {
+        changes.extend(path.change(subject, "", Some(value.as_ref().to_owned()), None));
     }
-    for text in removed {
-        changes.extend(path.change(subject, name, Some(text.clone()), None));
+    for value in new.difference(old) {
+        changes.extend(path.change(subject, "", None, Some(value.as_ref().to_owned())));
     }
-    for text in added {
-        changes.extend(path.change(subject, name, None, Some(text.clone())));
+}
+
+/// Compares values with a key, whose text `name` returns. If one value of a key became another, it
+/// is one change.
+fn compare_values<K: Ord>(
+    path: Path<'_>,
+    subject: Subject,
+    name: impl Fn(&K) -> String,
+    (old, new): (&Values<K>, &Values<K>),
+    changes: &mut Changes,
+) {
+    let mut removed = old.difference(new).peekable();
+    let mut added = new.difference(old).peekable();
+    while let Some((key, _)) = removed.peek().into_iter().chain(added.peek()).copied().min() {
+        let name = name(key);
+        let has_key = |it: &&(K, String)| it.0 == *key;
+        let old: Vec<_> = iter::from_fn(|| removed.next_if(has_key)).collect();
+        let new: Vec<_> = iter::from_fn(|| added.next_if(has_key)).collect();
+        if let ([(_, old)], [(_, new)]) = (&*old, &*new) {
+            changes.extend(path.change(subject, &name, Some(old.clone()), Some(new.clone())));
+            continue;
+        }
+        for (_, value) in old {
+            changes.extend(path.change(subject, &name, Some(value.clone()), None));
+        }
+        for (_, value) in new {
+            changes.extend(path.change(subject, &name, None, Some(value.clone())));
+        }
     }
 }
 

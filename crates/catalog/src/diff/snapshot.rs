@@ -31,8 +31,8 @@ pub(super) struct Package {
     pub(super) bundles: BTreeMap<String, Box<Placed<Bundle>>>,
     /// The messages by schema and name.
     pub(super) deprecations: BTreeMap<(String, String), Box<Placed<String>>>,
-    /// The metas with other schemas.
-    pub(super) others: BTreeMap<(String, String), BTreeSet<String>>,
+    /// The metas with other schemas, by schema and name.
+    pub(super) others: Values<(String, String)>,
 }
 
 /// A value with its place. Of several with the same name, the first one is compared.
@@ -58,10 +58,14 @@ pub(super) struct Channel {
 pub(super) struct Bundle {
     pub(super) image: String,
     pub(super) version: String,
-    /// The values of each type.
-    pub(super) properties: BTreeMap<String, BTreeSet<String>>,
+    /// The properties by type.
+    pub(super) properties: Values<String>,
     pub(super) related_images: BTreeSet<String>,
 }
+
+/// Values with their keys. A key can have several values. A set for each key would need ten times
+/// the memory if most keys have one value.
+pub(super) type Values<K> = BTreeSet<(K, String)>;
 
 /// The other fields of a meta.
 pub(super) type Fields = BTreeMap<String, String>;
@@ -102,7 +106,7 @@ impl Snapshot {
             }
             _ => {
                 let key = (schema.clone(), name.clone());
-                package.others.entry(key).or_default().insert(shorten(meta.blob()));
+                package.others.insert((key, shorten(meta.blob())));
                 true
             }
         };
@@ -119,7 +123,7 @@ impl Snapshot {
 
 impl Bundle {
     fn new(value: Value<'_>) -> Self {
-        let mut properties: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        let mut properties = Values::default();
         let mut version = String::new();
         for property in items(value, "properties") {
             let kind = text(property, "type");
@@ -129,7 +133,7 @@ impl Bundle {
                 let separator = if release.is_empty() { "" } else { "-" };
                 version = shorten(format!("{plain}{separator}{release}"));
             }
-            properties.entry(shorten(kind)).or_default().insert(shorten(value.to_float_json()));
+            properties.insert((shorten(kind), shorten(value.to_float_json())));
         }
         let related_images = items(value, "relatedImages")
             .map(|image| match (text(image, "name"), text(image, "image")) {
@@ -198,7 +202,8 @@ fn read_entries(channel: Value<'_>) -> Vec<Entry> {
 fn shorten_entry(entry: Entry) -> Entry {
     let Entry { name, replaces, skips, skip_range } = entry;
     let [name, replaces, skip_range] = [name, replaces, skip_range].map(shorten);
-    Entry { name, replaces, skips: skips.into_iter().map(shorten).collect(), skip_range }
+    let skips = skips.iter().map(|name| shorten(name.to_owned())).collect();
+    Entry { name, replaces, skips, skip_range }
 }
 
 /// Returns a text that is longer than an excerpt as its digest.

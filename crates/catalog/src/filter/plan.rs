@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use unlade_bundle::typed::field;
 use unlade_text::excerpt::shorten;
-use unlade_yaml::Limits;
+use unlade_yaml::json::quote;
 
 use super::{
     choice::Choice,
@@ -12,7 +12,7 @@ use super::{
     planner::Planner,
 };
 use crate::{
-    BUNDLE, CHANNEL, Catalog, DEPRECATIONS, Meta, MetaError, PACKAGE, graph::MAX_WORK,
+    BUNDLE, CHANNEL, Catalog, DEPRECATIONS, Meta, PACKAGE, graph::MAX_WORK, meta::text,
     version::Versions,
 };
 
@@ -100,70 +100,33 @@ impl Plan {
 
     /// Returns the compact JSON of a meta in the filtered catalog. Returns `None` if the meta is
     /// not in it. A meta without a package remains.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the meta exceeds a limit.
-    pub fn apply(&self, meta: &Meta, limits: &Limits) -> Result<Option<String>, MetaError> {
+    pub fn apply(&self, meta: &Meta) -> Option<String> {
         let package = if meta.schema == PACKAGE { &meta.name } else { &meta.package };
-        let is_kept = package.is_empty() || self.default_channels.contains_key(package);
+        if !package.is_empty() && !self.default_channels.contains_key(package) {
+            return None;
+        }
         let key = (package.clone(), meta.name.clone());
-        let json = meta.to_json();
-        match meta.schema.as_str() {
-            _ if !is_kept => Ok(None),
-            PACKAGE => edit(&json, limits, |value| {
-                if let Some(channel) = self.default_channels.get(package) {
-                    set(value, "defaultChannel", channel.as_str().into());
+        Some(match meta.schema.as_str() {
+            PACKAGE => match self.default_channels.get(package) {
+                Some(channel) => meta.to_json_with("defaultChannel", &quote(channel)),
+                None => meta.to_json(),
+            },
+            CHANNEL => {
+                let entries = self.channels.get(&key)?;
+                meta.to_json_with_entries(|entry| entries.contains(&text(entry, "name")))
+            }
+            BUNDLE if !self.bundles.contains(&key) => return None,
+            DEPRECATIONS => meta.to_json_with_entries(|entry| {
+                let reference = field(entry, "reference");
+                let part = |name| reference.map(|it| text(it, name)).unwrap_or_default();
+                let key = (package.clone(), part("name"));
+                match part("schema").as_str() {
+                    CHANNEL => self.channels.contains_key(&key),
+                    BUNDLE => self.bundles.contains(&key),
+                    _ => true,
                 }
             }),
-            CHANNEL => {
-                let Some(entries) = self.channels.get(&key) else { return Ok(None) };
-                edit(&json, limits, |value| {
-                    retain(value, |entry| {
-                        let name = entry.get("name").and_then(Value::as_str);
-                        name.is_some_and(|name| entries.contains(name))
-                    });
-                })
-            }
-            BUNDLE => Ok(self.bundles.contains(&key).then_some(json)),
-            DEPRECATIONS => edit(&json, limits, |value| {
-                retain(value, |entry| {
-                    let part =
-                        |name| entry.pointer(name).and_then(Value::as_str).unwrap_or_default();
-                    let key = (package.clone(), part("/reference/name").to_owned());
-                    match part("/reference/schema") {
-                        CHANNEL => self.channels.contains_key(&key),
-                        BUNDLE => self.bundles.contains(&key),
-                        _ => true,
-                    }
-                });
-            }),
-            _ => Ok(Some(json)),
-        }
-    }
-}
-
-/// Changes JSON, and returns it in the order of upstream's types.
-fn edit(
-    json: &str,
-    limits: &Limits,
-    change: impl FnOnce(&mut Value),
-) -> Result<Option<String>, MetaError> {
-    let mut value: Value = serde_json::from_str(json)
-        .map_err(|error| MetaError::NotJson { problem: error.to_string() })?;
-    change(&mut value);
-    Meta::from_json(&value.to_string(), limits).map(|meta| Some(meta.to_json()))
-}
-
-fn set(value: &mut Value, name: &str, new: Value) {
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert(name.to_owned(), new);
-    }
-}
-
-/// Removes entries.
-fn retain(value: &mut Value, is_kept: impl Fn(&Value) -> bool) {
-    if let Some(entries) = value.get_mut("entries").and_then(Value::as_array_mut) {
-        entries.retain(is_kept);
+            _ => meta.to_json(),
+        })
     }
 }

@@ -41,6 +41,11 @@ impl Budget {
         self.edges.add(1, |limit| Error::Edges { limit })
     }
 
+    /// Returns an error if `number` more edges would exceed the limit.
+    pub(super) fn check_edges(&self, number: usize) -> Result<(), Error> {
+        Counter { ..self.edges }.add(number, |limit| Error::Edges { limit })
+    }
+
     pub(super) fn add_text(&mut self, size: usize) -> Result<(), Error> {
         self.text.add(size, |limit| Error::Text { limit })
     }

@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap, btree_map},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, btree_map},
 };
 
 use super::{
@@ -115,6 +115,13 @@ impl Diagram {
         for channel in &channels {
             let deprecated =
                 |schema| deprecated.get(&(channel.package.as_str(), schema)).unwrap_or(&none);
+            // Each target is an edge. A channel can have millions of targets, and counting them is
+            // many times faster than creating the nodes.
+            let mut targets = HashSet::new();
+            for target in channel.entries.iter().flat_map(Entry::targets) {
+                targets.insert(target);
+                budget.check_edges(targets.len())?;
+            }
             let nodes = nodes(channel, &versions, deprecated(BUNDLE));
             let edges = edges(channel, &nodes, &versions, &mut budget)?;
             let is_deprecated = deprecated(CHANNEL).contains(channel.name.as_str());
@@ -193,8 +200,8 @@ fn edges(
             Ok(())
         };
         add(budget, indices.get(entry.replaces.as_str()), &|edge| edge.replaces = true)?;
-        for name in &entry.skips {
-            add(budget, indices.get(name.as_str()), &|edge| edge.skips = true)?;
+        for name in entry.skips.iter() {
+            add(budget, indices.get(name), &|edge| edge.skips = true)?;
         }
         let is_in_range = budget.compare(&entry.skip_range, own_versions.iter().copied())?;
         for (from, (node, is_in_range)) in nodes.iter().zip(is_in_range).enumerate() {

@@ -194,7 +194,7 @@ impl<'c> Writer<'c> {
         if let Some(class) = class {
             self.classify(class, channel, name)?;
         }
-        for skip in &entry.skips {
+        for skip in entry.skips.iter() {
             self.line(&[&node(skip), "-- skip --> ", &own], text)?;
             let is_new = !self.style.v0_semantics || names_skipped.insert(skip);
             self.link(!is_new)?;

@@ -100,7 +100,7 @@ fn cut(entry: &mut Entry, minimum: &str, versions: &Versions<&str>) -> bool {
     if !is_above(&entry.replaces) {
         entry.replaces.clear();
     }
-    entry.skips.retain(|name| is_above(name));
+    entry.skips = entry.skips.iter().filter(|name| is_above(name)).collect();
     if !entry.skip_range.parse::<Range>().is_ok_and(|range| range.matches(&floor.version)) {
         entry.skip_range.clear();
     }

@@ -24,12 +24,7 @@ pub(crate) fn write(value: Option<Value<'_>>, shape: &Shape, out: &mut String) {
             out.push('"');
         }
         (Shape::List(item), Some(list)) => {
-            out.push('[');
-            for (index, value) in list.items().enumerate() {
-                out.push_str(if index == 0 { "" } else { "," });
-                write(Some(value), item, out);
-            }
-            out.push(']');
+            write_list(list.items(), item, out);
         }
         (Shape::Map(shape), Some(map)) => {
             out.push('{');
@@ -45,6 +40,20 @@ pub(crate) fn write(value: Option<Value<'_>>, shape: &Shape, out: &mut String) {
             write_fields(fields, out, |field, out| write_field(value, field, out));
         }
     }
+}
+
+/// Appends a list of values of the shape `item`.
+pub(crate) fn write_list<'v>(
+    values: impl Iterator<Item = Value<'v>>,
+    item: &Shape,
+    out: &mut String,
+) {
+    out.push('[');
+    for (index, value) in values.enumerate() {
+        out.push_str(if index == 0 { "" } else { "," });
+        write(Some(value), item, out);
+    }
+    out.push(']');
 }
 
 /// Appends an object with `fields`. `write` appends the value of a field, or returns false if the

@@ -231,7 +231,7 @@ fn link(
             if let Some(entry) = entries.and_then(|entries| entries.get_mut(head.index)) {
                 replaces.clone_into(&mut entry.replaces);
                 let skips = before.names.iter().filter(|name| **name != replaces);
-                entry.skips = skips.map(|name| (*name).to_owned()).collect();
+                entry.skips = skips.collect();
             }
             replaces = &head.bundle.name;
             before.insert(replaces);

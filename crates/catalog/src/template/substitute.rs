@@ -94,7 +94,7 @@ pub(super) fn render(
         // The catalog is valid, so it has a record of each channel, in the order of the metas.
         for ((index, meta), channel) in channels.iter().zip(&catalog.channels) {
             if let Some(place) = rendered_metas.get_mut(*index) {
-                *place = channel_json(meta, &channel.entries);
+                *place = meta.to_json_with("entries", &Entry::list_to_json(&channel.entries));
             }
         }
     }
@@ -108,34 +108,20 @@ fn substitute(entries: &mut Vec<Entry>, base: &str, name: &str) {
         let mut substitute = Entry { name: base.to_owned(), ..Entry::default() };
         std::mem::swap(&mut substitute, entry);
         name.clone_into(&mut substitute.name);
-        substitute.skips.push(base.to_owned());
+        substitute.skips.push(base);
         new.push(substitute);
     }
     for entry in entries.iter_mut() {
         if entry.replaces == base {
             name.clone_into(&mut entry.replaces);
-            entry.skips.push(base.to_owned());
+            entry.skips.push(base);
         } else if entry.skips.iter().any(|skip| skip == base) {
-            entry.skips.push(name.to_owned());
-            entry.skips.retain(|skip| skip != base);
+            entry.skips = entry.skips.iter().filter(|skip| *skip != base).collect();
+            entry.skips.push(name);
         }
     }
     // A catalog in which a channel has an entry twice is not valid, so `new` has at most one entry.
     entries.append(&mut new);
-}
-
-/// Returns the JSON of a channel with other entries.
-fn channel_json(meta: &Meta, entries: &[Entry]) -> String {
-    let mut json = String::new();
-    let fields = shape::meta(CHANNEL).map(shape::Shape::fields).unwrap_or_default();
-    shape::write_fields(fields, &mut json, |field, out| {
-        if field.name == "entries" {
-            out.push_str(&Entry::list_to_json(entries));
-            return true;
-        }
-        shape::write_field(Some(meta.value()), field, out)
-    });
-    json
 }
 
 /// Returns the version and the release of a bundle (`VersionRelease`). Each is a version, because a

@@ -9,6 +9,10 @@ use unlade_loader::{Options, Strictness, load_config_maps};
 use super::explain;
 use crate::image::parts;
 
+/// The size up to which a ConfigMap is written and read again, in bytes. It is above the sizes of
+/// fuzzing and of the comparison of costs.
+const REREAD: usize = 1 << 20;
+
 pub(super) fn annotations(input: &[u8]) {
     let limits = Limits::default();
     if let Err(error) = layout::read(Some(input), &limits) {
@@ -66,9 +70,12 @@ pub(super) fn config_map(input: &[u8]) {
             return;
         }
     };
-    let written = serde_json::to_vec(&config_map).unwrap_or_default();
-    let again = ConfigMap::parse_json(&written).ok();
-    assert!(again.as_ref() == Some(&config_map), "written and read again it is another ConfigMap");
+    // A second ConfigMap would count as memory of the reader.
+    if input.len() <= REREAD {
+        let written = serde_json::to_vec(&config_map).unwrap_or_default();
+        let again = ConfigMap::parse_json(&written).ok();
+        assert!(again.as_ref() == Some(&config_map), "written and read again, it has changed");
+    }
 
     match decode(std::slice::from_ref(&config_map), &Limits::default()) {
         Ok(decoded) => {

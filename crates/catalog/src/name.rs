@@ -1,0 +1,88 @@
+//! [`Names`]: a list of names with little memory for each.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A list of names, such as those of the bundles that an entry skips.
+///
+/// The names are in one text, because a catalog of 10 MiB can have a million names with a few bytes
+/// each, and a [`String`] for each of them would need about 50 bytes.
+///
+/// ```
+/// use unlade_catalog::Names;
+///
+/// let mut names: Names = ["tea.v1", "tea.v2"].into_iter().collect();
+/// names.push("tea.v3");
+/// assert_eq!(names.len(), 3);
+/// assert_eq!(names.iter().collect::<Vec<_>>(), ["tea.v1", "tea.v2", "tea.v3"]);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    text: String,
+    /// The end of each name in the text.
+    ends: Vec<usize>,
+}
+
+impl Names {
+    /// Appends a name.
+    pub fn push(&mut self, name: &str) {
+        self.text.push_str(name);
+        self.ends.push(self.text.len());
+    }
+
+    /// Returns the number of names.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Checks whether the list has no names.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Returns the names in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(&start, &end)| self.text.get(start..end).unwrap_or_default())
+    }
+
+    /// Returns the names in their order, with `separator` between them.
+    pub fn join(&self, separator: &str) -> String {
+        self.iter().collect::<Vec<_>>().join(separator)
+    }
+}
+
+impl<N: AsRef<str>> FromIterator<N> for Names {
+    fn from_iter<I: IntoIterator<Item = N>>(names: I) -> Self {
+        let mut list = Self::default();
+        names.into_iter().for_each(|name| list.push(name.as_ref()));
+        list.text.shrink_to_fit();
+        list.ends.shrink_to_fit();
+        list
+    }
+}
+
+impl PartialOrd for Names {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Names {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.iter().cmp(other.iter())
+    }
+}
+
+impl Serialize for Names {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<String>::deserialize(deserializer).map(|names| names.into_iter().collect())
+    }
+}
