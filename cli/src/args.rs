@@ -157,8 +157,8 @@ pub(crate) struct Unpack {
     #[arg(long, value_name = "IMAGE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) source_image: Option<String>,
 
-    /// Fail if a finding reports a loss; reserved annotations and files beside the bundle are only
-    /// warnings
+    /// Fail if a finding reports a loss; findings about reserved annotations, the annotations file,
+    /// ignored paths and unused files of metadata/ are only warnings
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -195,8 +195,8 @@ pub(crate) struct Load {
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: Format,
 
-    /// Fail if a finding reports a loss; reserved annotations and files beside the bundle are only
-    /// warnings
+    /// Fail if a finding reports a loss; findings about reserved annotations, the annotations file,
+    /// ignored paths and unused files of metadata/ are only warnings
     #[arg(long)]
     pub(crate) strict: bool,
 

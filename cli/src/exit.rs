@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     Failure,
     /// The arguments are invalid; clap uses the same code.
     Usage,
-    /// The input is not a bundle, a catalog or a ConfigMap, or it is broken.
+    /// The input is not a bundle, a catalog or a ConfigMap, or it is invalid.
     BadBundle,
     /// The input is larger than a limit: that of a ConfigMap, or one of the `--max-...`.
     TooLarge,
@@ -42,10 +42,10 @@ impl Exit {
 pub(crate) const TABLE: &str = "  0  success, or the reader of the output closed the pipe
   1  something other than the bundle failed, such as reading a file; or the compared catalogs differ
   2  the arguments are invalid
-  3  the input is not a bundle, a catalog or a ConfigMap, or it is broken
+  3  the input is not a bundle, a catalog or a ConfigMap, or it is invalid
   4  the input is larger than a ConfigMap or one of the limits allows
   5  --strict was given, and a finding reports a loss, or the catalog has a warning
-  10 to 89  an operation on the cluster failed; each reason has a code: docs/reference/exit-codes.md
+  10 to 89  an operation on the cluster failed; each reason has a code: https://github.com/unlade/unlade/blob/main/docs/reference/exit-codes.md
   130, 143  Ctrl-C or SIGTERM ended `unlade launch` at once";
 
 impl From<Exit> for ExitCode {
@@ -82,7 +82,10 @@ mod tests {
         for line in TABLE.lines() {
             let (code, meaning) = line.trim_start().split_once("  ").unwrap();
             let row = format!("| {code} | {} |", meaning.replace("--strict", "`--strict`"));
-            let row = row.replace("docs/reference/exit-codes.md", "[exit-codes.md](exit-codes.md)");
+            let row = row.replace(
+                "https://github.com/unlade/unlade/blob/main/docs/reference/exit-codes.md",
+                "[exit-codes.md](exit-codes.md)",
+            );
             assert!(reference.contains(&row), "{row}");
         }
     }

@@ -159,7 +159,7 @@ pub(crate) enum Error {
     },
     /// The pod may not run with this uid.
     #[error(
-        "uid {uid} is not allowed: it must be between 1 and {}, because root is never allowed",
+        "uid {uid} is not allowed: it must be between 1 and {}; 0 is root, which is never allowed",
         i32::MAX
     )]
     User {

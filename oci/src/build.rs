@@ -179,7 +179,7 @@ pub enum Error {
     /// The OCI types reject a document.
     #[error("failed to write the documents of the image")]
     Document(#[from] oci_spec::OciSpecError),
-    /// A document cannot be serialized.
+    /// A document cannot be serialised.
     #[error("failed to write the documents of the image")]
     Json(#[from] serde_json::Error),
     /// The digest of a document cannot be computed.

@@ -98,7 +98,7 @@ pub enum Error {
         /// The whole text.
         text: String,
     },
-    /// The text after `docker://` is not the name of an image.
+    /// The text after `docker://` is not an image reference.
     #[error(transparent)]
     Name(#[from] unlade_name::image::Error),
     /// The path has no transport, but an image is required.

@@ -116,7 +116,8 @@ impl Guard {
         }
         let mut known = self.0.distance.lock().unwrap_or_else(PoisonError::into_inner);
         let least = if host.eq_ignore_ascii_case(&self.0.registry) {
-            // If the addresses of the registry change, they may not be nearer than its first ones.
+            // If the addresses of the registry change, the new ones must not be nearer than the
+            // first ones.
             known.get_or_insert((nearest, farthest)).0
         } else {
             // Compare with the farthest address: a single near address of the registry must not

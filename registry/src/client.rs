@@ -40,7 +40,7 @@ impl Target {
 #[derive(Debug)]
 pub(crate) struct Client {
     connection: Connection,
-    /// The address of the registry, such as `https://registry.example:5000`.
+    /// The URL of the registry, such as `https://registry.example:5000`.
     base: String,
     pub(crate) image: ImageReference,
     pub(crate) limits: Limits,
@@ -88,18 +88,18 @@ impl Client {
         })
     }
 
-    /// Returns the address of something in the repository, such as `manifests/latest`.
+    /// Returns the URL of something in the repository, such as `manifests/latest`.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}/v2/{}/{path}", self.base, self.image.repository())
     }
 
-    /// Returns the address of the API itself.
+    /// Returns the URL of the API itself.
     pub(crate) fn root(&self) -> String {
         format!("{}/v2/", self.base)
     }
 
-    /// Sends a request, logs in if the registry asks for it, and tries again after a failure that
-    /// can pass. The last response is returned, whatever its status is.
+    /// Sends a request, logs in if the registry asks for it, and retries transient failures. The
+    /// last response is returned, whatever its status is.
     pub(crate) fn send(&self, request: &Request<'_>) -> Result<Response<Body>, Error> {
         let logins = self.logins();
         let response = self.retry(|| self.follow(request))?;
@@ -112,7 +112,7 @@ impl Client {
         self.retry(|| self.follow(request))
     }
 
-    /// Sends a request until it succeeds, fails for good, or was sent too often.
+    /// Sends a request until it succeeds, fails permanently, or reaches the limit of retries.
     pub(crate) fn retry(
         &self,
         mut send: impl FnMut() -> Result<Response<Body>, Error>,
@@ -293,7 +293,7 @@ pub(crate) fn read_body(
     })
 }
 
-/// Returns the address that `location` names in a response from `url`.
+/// Returns the URL that `location` names in a response from `url`.
 pub(crate) fn resolve(url: &str, location: &str) -> Option<String> {
     let uri: Uri = url.parse().ok()?;
     let scheme = uri.scheme_str()?;

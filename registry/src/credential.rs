@@ -20,12 +20,12 @@ pub use file::Stored;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum Auth {
-    /// Without a user.
+    /// Anonymously.
     #[default]
     Anonymous,
-    /// As this user, whatever the registry is.
+    /// As this user, in every registry.
     Credentials(Credentials),
-    /// As `podman login` or `docker login` has stored for the registry.
+    /// With the credentials that `podman login` or `docker login` stored for the registry.
     Stored(Stored),
 }
 

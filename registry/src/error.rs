@@ -101,7 +101,7 @@ pub enum Error {
     Configuration(#[from] configuration::Error),
     /// Neither the mirrors of a registry nor the registry itself has the image.
     #[error(
-        "no mirror returns the image ({}), and neither does the registry",
+        "no mirror returned the image ({}), and neither did the registry",
         excerpt::list(mirrors, "; ")
     )]
     Mirrors {
@@ -194,7 +194,7 @@ impl Error {
             Self::Shared(error) => error.hint(),
             Self::Http { source, .. } => match tls_error(source)? {
                 rustls::Error::InvalidCertificate(_) => Some(
-                    "put the certificate of the registry's authority into \
+                    "put the CA certificate of the registry into \
                      /etc/containers/certs.d/HOST[:PORT]/ca.crt"
                         .to_owned(),
                 ),

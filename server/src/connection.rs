@@ -87,8 +87,8 @@ pub(crate) fn accept(
 }
 
 impl Connection {
-    /// Returns an error after the cut. Every poll checks it: after its last response, HTTP does not
-    /// read any more.
+    /// Returns an error after the cut. Every poll checks it: after its last response, the HTTP
+    /// library no longer reads.
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         // A shared future panics if it is polled after its end.
         if self.cut.is_terminated() || self.cut.poll_unpin(context).is_ready() {

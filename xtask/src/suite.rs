@@ -156,7 +156,9 @@ impl Suite {
             let mut report =
                 |what: &str| wrong.push(format!("{}: {} {what}", test.file, test.name));
             if test.kind == Kind::Unknown {
-                report("is ignored for a reason other than `needs ...` or `child: ...`");
+                report(
+                    "is ignored for a reason other than `needs ...`, `slow: ...` or `child: ...`",
+                );
             }
             for need in test.needs().iter().filter(|need| !known.contains(&need.as_str())) {
                 report(&format!("needs {need}, which xtask/src/need.rs does not know"));

@@ -228,7 +228,7 @@ pub(crate) struct Filter {
     pub(crate) images: ImageArgs,
 }
 
-/// Write the meta of a new package
+/// Write the document of a new package
 ///
 /// Writes an `olm.package` document for a catalog, as `opm init` does.
 #[derive(Debug, Group)]

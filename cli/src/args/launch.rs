@@ -45,8 +45,8 @@ pub(crate) struct Launch {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Fail if a finding reports a loss; reserved annotations and files beside the bundle are only
-    /// warnings
+    /// Fail if a finding reports a loss; findings about reserved annotations, the annotations file,
+    /// ignored paths and unused files of metadata/ are only warnings
     #[arg(long)]
     pub(crate) strict: bool,
 

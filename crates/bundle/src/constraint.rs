@@ -50,7 +50,7 @@ pub enum Rule {
 #[non_exhaustive]
 pub enum Error {
     /// The value is too large.
-    #[error("the constraint has {0} bytes, but the limit is {MAX_SIZE}")]
+    #[error("the constraint is {0} bytes long, but the limit is {MAX_SIZE}")]
     TooLarge(usize),
     /// The value is not a JSON object, is nested too deeply (about 40 levels), or contains a value
     /// of the wrong type.

@@ -112,7 +112,7 @@ rules! {
         "remove the empty name from skips";
     SkipRange "skip-range" Error:
         "The skipRange of an entry is not a range of versions",
-        "use full versions, such as >=1.0.0 <1.2.0";
+        "use a range of full versions, such as >=1.0.0 <1.2.0";
     NoHead "no-head" Error:
         "A channel has no head",
         "make sure that no entry replaces or skips the newest entry";
@@ -141,8 +141,8 @@ rules! {
         "A bundle has neither an image nor objects",
         "set the image of the bundle";
     ImageReference "image-reference" Error:
-        "The reference of an image is invalid",
-        "correct the reference, such as registry.example/team/bundle:v1.0.0";
+        "An image reference is invalid",
+        "use a reference such as registry.example/team/bundle:v1.0.0";
     Version "version" Error:
         "The version of a bundle is invalid",
         "use a version such as 1.2.3, without the letter v";

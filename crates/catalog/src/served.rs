@@ -19,8 +19,8 @@ use crate::{
     write::escape_html,
 };
 
-/// The maximum size of the objects of a bundle, in bytes. Clients of OLM refuse messages of more
-/// than 4 MiB.
+/// The maximum size of the objects of a bundle, in bytes. It bounds the memory; clients of OLM
+/// already refuse messages of more than 4 MiB.
 pub const MAX_OBJECTS: usize = 32 << 20;
 
 /// What the API shows of a package.

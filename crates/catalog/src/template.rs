@@ -66,11 +66,11 @@ pub enum Error {
     #[error("the template is neither YAML nor JSON")]
     Syntax(#[source] yaml::Error),
     /// The document does not have the schema of a template.
-    #[error("the schema {:?} is not the schema of {expected}", shorten(.schema))]
+    #[error("the schema {:?} is not {expected}", shorten(.schema))]
     Schema {
         /// The schema. Empty if the document has no schema.
         schema: String,
-        /// The expected kind of template.
+        /// The schemas of the expected kinds of templates.
         expected: &'static str,
     },
     /// A field has a value of the wrong type, or is unknown and not allowed.
@@ -123,7 +123,7 @@ pub enum Error {
     NoBundles,
     /// The preferred kind of channel is unknown, or is not generated.
     #[error(
-        "the defaultChannelTypePreference {:?} is neither minor nor major, or is not generated",
+        "the defaultChannelTypePreference {:?} is not the type of a generated channel: minor or major",
         shorten(.0)
     )]
     Preference(String),
@@ -185,6 +185,9 @@ impl Error {
     }
 }
 
+/// The schemas of all kinds of templates.
+const ANY_SCHEMA: &str = "olm.template.basic, olm.semver or olm.template.substitutes";
+
 impl Kind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Basic, Self::Semver, Self::Substitutes];
@@ -231,7 +234,8 @@ pub fn render<E: Into<Box<dyn error::Error + Send + Sync>>>(
         .into_iter()
         .find(|it| it.schema() == schema && kind.is_none_or(|kind| kind == *it));
     let Some(found) = found else {
-        return Err(Error::Schema { schema, expected: kind.map_or("a template", Kind::schema) });
+        let expected = kind.map_or(ANY_SCHEMA, Kind::schema);
+        return Err(Error::Schema { schema, expected });
     };
     let mut bundle = |image: &str| {
         bundle(image)

@@ -96,7 +96,7 @@ pub struct Options {
 pub enum Error {
     /// The values are larger than a ConfigMap allows.
     #[error(
-        "the files have {}{size} bytes in {encoding} encoding, but a ConfigMap allows \
+        "the files are {}{size} bytes in {encoding} encoding, but a ConfigMap allows \
          {VALUES_SIZE}; the largest{}: {}",
         if *.is_complete { "" } else { "more than " },
         if *.is_complete { "" } else { " before encoding" },

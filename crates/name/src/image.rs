@@ -76,7 +76,7 @@ pub enum Problem {
     #[error("it contains whitespace or a control character")]
     Space,
     /// The text has 64 hex digits, as the ids of images in container engines do.
-    #[error("it is the id of an image on one machine, not the name of an image")]
+    #[error("it is the ID of an image on one machine, not an image reference")]
     Identifier,
     /// The registry is neither a DNS name nor an address.
     #[error("its registry {registry:?} is not a host with an optional port")]

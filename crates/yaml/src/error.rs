@@ -21,7 +21,7 @@ pub enum Error {
         problem: &'static str,
     },
     /// The document is nested too deeply.
-    #[error("{}nested deeper than {limit} levels", line_prefix(*.line))]
+    #[error("{}the document is nested more than {limit} levels deep", line_prefix(*.line))]
     TooDeep {
         /// The line where the limit is exceeded. 0 if it is not a single line.
         line: u64,
@@ -52,7 +52,7 @@ pub enum Error {
         problem: &'static str,
     },
     /// The budget of a [`Reader`](super::Reader) is exhausted.
-    #[error("the files of the bundle take more than {limit} {what}")]
+    #[error("the texts need more than {limit} {what}")]
     Exhausted {
         /// The unit of the limit.
         what: &'static str,
@@ -70,7 +70,7 @@ pub enum Error {
         found: &'static str,
     },
     /// The kind of the object is not a string or is empty, or its apiVersion is not valid.
-    #[error("the object has no kind")]
+    #[error("the object has no kind, or its apiVersion is invalid")]
     NoKind,
     /// The parser library panicked.
     #[error("the YAML parser failed: {problem}")]

@@ -61,7 +61,8 @@ use source::Source;
 #[setters(prefix = "with_")]
 #[non_exhaustive]
 pub struct Limits {
-    /// The maximum size of the input, in bytes. At most 512 MiB, because offsets have 32 bits.
+    /// The maximum size of the input, in bytes. At most 512 MiB, because offsets have 32 bits, and
+    /// the text can grow while it is read.
     pub input: usize,
     /// The maximum nesting. The limit of Go is 10,000. For flow collections (`[` and `{`), the
     /// limit is never more than [`FLOW_DEPTH`].

@@ -177,7 +177,12 @@ impl Reader {
             return Err(Error::TooLarge { what: "the JSON", limit });
         }
         let limit = self.limits.total_output as u64;
-        spend(&self.output, if shared { bytes } else { 0 }, limit, "bytes of JSON through aliases")
+        spend(
+            &self.output,
+            if shared { bytes } else { 0 },
+            limit,
+            "bytes of JSON for documents with aliases",
+        )
     }
 }
 

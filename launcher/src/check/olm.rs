@@ -97,7 +97,7 @@ fn judge(catalogs: &[DynamicObject], only_in: Option<&str>) -> Check {
                     "{} {have} grpcPodConfig.extractContent: OLM serves such catalogs with the opm of --opmImage, which must be unlade-opm or OLM's own image, and not unlade-unpacker",
                     join_words(&names, "and")
                 ))
-                .with_hint("use the image unlade-opm for --opmImage, or leave --opmImage as it is")
+                .with_hint("set --opmImage to the image unlade-opm, or to OLM's own image")
         }
     }
 }

@@ -68,7 +68,8 @@ impl Launch<'_> {
         let (patch, params) = (Patch::Merge(patch), PatchParams::default());
         let reply = retrier.send(&doing, || api.patch(name, &params, &patch)).await?;
         if matches!(reply, Reply::Changed) {
-            let message = format!("failed to {doing}: it was changed again and again");
+            let message =
+                format!("failed to {doing}: another client changed it before each attempt");
             retrier.wait(Failure::new(Reason::ApiRefused, message), waits).await?;
         }
         Ok(reply)

@@ -65,7 +65,10 @@ pub(crate) enum Error {
         by: &'static str,
     },
     /// All annotations together are larger than Kubernetes allows.
-    #[error("the annotations have {size} bytes, but Kubernetes allows {}", annotation::SIZE)]
+    #[error(
+        "the annotations are {size} bytes in total, but Kubernetes allows {}",
+        annotation::SIZE
+    )]
     TooLarge {
         /// The size of the keys and values, in bytes.
         size: usize,

@@ -41,7 +41,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<Input>> {
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?.ok_or_else(|| io::Error::other("it is not a regular file"))?;
     let bytes = read_at_most(file.bytes(0, file.size), limit)?;
-    bytes.ok_or_else(|| io::Error::other(format!("it has more than {limit} bytes")))
+    bytes.ok_or_else(|| io::Error::other(format!("it is larger than {limit} bytes")))
 }
 
 impl Input {

@@ -19,7 +19,7 @@ pub(super) enum Fault {
     LoneZeroBlock,
     #[error("no entry follows the extended header")]
     Dangling,
-    #[error("the field {0} is not a number of 63 bits")]
+    #[error("the field {0} is not a number that fits in 63 bits")]
     Number(&'static str),
     #[error("the size is negative, or overflows 63 bits")]
     Size,

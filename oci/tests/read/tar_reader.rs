@@ -213,7 +213,7 @@ fn sizes_that_are_not_numbers_are_refused() {
     }
     accepted(&[&file("manifests/e"), &sized(b"\x80\0\0\0\0\0\0\0\0\0\0\0").bytes()], "e");
     let owner = Raw::new(USTAR, b'0', "x", b"").with(108, b"x");
-    refused(&[&owner.bytes()], "the field uid is not a number of 63 bits");
+    refused(&[&owner.bytes()], "the field uid is not a number that fits in 63 bits");
 }
 
 #[test]

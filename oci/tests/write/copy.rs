@@ -222,7 +222,7 @@ fn nothing_is_copied_to_a_layout_without_a_valid_index() {
     };
     fs::write(&index, " ".repeat((4 << 20) + 1)).unwrap();
     let text = refused();
-    assert!(text.contains("it has more than 4194304 bytes"), "{text}");
+    assert!(text.contains("it is larger than 4194304 bytes"), "{text}");
     fs::remove_file(&index).unwrap();
     assert!(Command::new("mkfifo").arg(&index).status().unwrap().success());
     // Opening a FIFO would wait for a writer.

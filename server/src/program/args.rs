@@ -114,11 +114,11 @@ pub(crate) struct Ignored {
     #[arg(long)]
     cache_enforce_integrity: bool,
 
-    /// Accepted for compatibility with opm, and ignored: there is no profiler
+    /// Accepted for compatibility with opm, and ignored: this server has no profiler
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) pprof_addr: Option<String>,
 
-    /// Accepted for compatibility with opm, and ignored: there is no profiler
+    /// Accepted for compatibility with opm, and ignored: this server has no profiler
     #[arg(long)]
     pprof_capture_profiles: bool,
 

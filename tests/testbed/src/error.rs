@@ -26,8 +26,8 @@ pub enum Error {
         /// Its name.
         name: String,
     },
-    /// A running testbed has other programs or nodes than the requested ones.
-    #[error("the running testbed {name:?} has other {what}")]
+    /// A running testbed has different programs or nodes from the requested ones.
+    #[error("the running testbed {name:?} has different {what}")]
     Differs {
         /// Its name.
         name: String,
@@ -109,7 +109,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The name of an image is not valid in the registry.
-    #[error("invalid name of an image")]
+    #[error("invalid image reference")]
     Name(#[from] unlade_name::image::Error),
     /// An image could not be copied into the registry.
     #[error("failed to push an image")]

@@ -84,7 +84,7 @@ fn leniencies() -> Vec<Leniency> {
             warnings: &[
                 "the annotations are larger than Kubernetes allows: 300 annotations of annotations.yaml",
             ],
-            refusal: "the annotations have",
+            refusal: "the annotations are",
             is_upstreams: true,
         },
         Leniency {
@@ -93,7 +93,7 @@ fn leniencies() -> Vec<Leniency> {
             warnings: &[
                 "the annotations are larger than Kubernetes allows: 256 annotations of annotations.yaml",
             ],
-            refusal: "the annotations have",
+            refusal: "the annotations are",
             is_upstreams: true,
         },
         Leniency {
@@ -104,7 +104,7 @@ fn leniencies() -> Vec<Leniency> {
                 })
                 .with("metadata/annotations.yaml", &annotations("")),
             warnings: &["Kubernetes allows: the marks of unlade and the existing annotations of"],
-            refusal: "the annotations have",
+            refusal: "the annotations are",
             is_upstreams: true,
         },
     ]

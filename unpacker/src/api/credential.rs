@@ -1,4 +1,4 @@
-//! The address of the API server, the certificates that it must have, and the credentials for it.
+//! The address of the API server, the CA certificates to trust, and the credentials.
 
 use std::ffi::OsString;
 use std::io;
@@ -56,7 +56,9 @@ pub(crate) enum Token {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Error {
-    #[error("no --kubeconfig was given, and {variable} is not set, so this is not a pod")]
+    #[error(
+        "--kubeconfig was not given, and {variable} is not set, so the unpacker is not running in a pod"
+    )]
     NotInPod { variable: &'static str },
     #[error("{variable} is {value:?}, which is not a valid {expected}")]
     Variable { variable: &'static str, value: OsString, expected: &'static str },

@@ -55,7 +55,7 @@ pub enum Error {
         problems: Vec<EntryProblem>,
     },
     /// All annotations together are larger than Kubernetes allows.
-    #[error("the annotations have {size} bytes, but Kubernetes allows {SIZE}")]
+    #[error("the annotations are {size} bytes in total, but Kubernetes allows {SIZE}")]
     TooLarge {
         /// The size of their keys and values in bytes.
         size: usize,

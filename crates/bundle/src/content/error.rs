@@ -28,7 +28,7 @@ pub enum Error {
         limit: usize,
     },
     /// A file is larger than the limit.
-    #[error("{} has {size} bytes, but the limit for a file is {limit}", excerpt::shorten(.path))]
+    #[error("{} is {size} bytes, but the limit for a file is {limit}", excerpt::shorten(.path))]
     FileTooLarge {
         /// The file.
         path: String,
@@ -38,7 +38,7 @@ pub enum Error {
         limit: usize,
     },
     /// All files together are larger than the limit.
-    #[error("the files of the bundle have {size} bytes, but the limit is {limit}")]
+    #[error("the files of the bundle are {size} bytes in total, but the limit is {limit}")]
     TooLarge {
         /// The total size of all files in bytes.
         size: usize,

@@ -50,7 +50,7 @@ pub enum Error {
     #[error("{:?} is not an operator", excerpt::shorten(.0))]
     Operator(String),
     /// The text after the operator is not a version.
-    #[error("a range compares with full versions like 1.2.3")]
+    #[error("the range contains an invalid version")]
     Version(#[from] super::Error),
     /// The range contains a character outside ASCII.
     #[error("{:?} is not ASCII", excerpt::shorten(.0))]

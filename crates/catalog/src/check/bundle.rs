@@ -221,7 +221,7 @@ fn image_problem(image: &str) -> Option<String> {
             let limit = MAX_IMAGE_NAME;
             (length > limit).then(|| {
                 format!(
-                    "the registry and the repository have {length} bytes, but the limit is {limit}"
+                    "the registry and the repository are {length} bytes long, but the limit is {limit}"
                 )
             })
         }

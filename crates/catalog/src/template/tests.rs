@@ -46,8 +46,8 @@ fn templates_that_are_not_valid_are_errors() {
     for (text, error) in [
         (String::new(), "the template is empty"),
         ("a: [".to_owned(), "the template is neither YAML nor JSON"),
-        ("- a".to_owned(), "the schema \"\" is not the schema of a template"),
-        ("schema: olm.other".to_owned(), "the schema \"olm.other\" is not the schema of a template"),
+        ("- a".to_owned(), "the schema \"\" is not olm.template.basic, olm.semver or"),
+        ("schema: olm.other".to_owned(), "the schema \"olm.other\" is not olm.template.basic, olm"),
         (semver(""), "the template has no bundles"),
         (semver("generate: true"), "generate is unknown"),
         (semver("stable: []"), "stable is a list, not a mapping"),
@@ -76,10 +76,7 @@ fn another_kind_of_template_than_the_expected_is_an_error() {
     let text = "schema: olm.template.basic";
     let error =
         render(text.as_bytes(), Some(Kind::Semver), &Limits::default(), bundle).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the schema \"olm.template.basic\" is not the schema of olm.semver"
-    );
+    assert_eq!(error.to_string(), "the schema \"olm.template.basic\" is not olm.semver");
 }
 
 #[test]
@@ -140,9 +137,15 @@ fn errors_show_the_beginnings_of_long_names() {
         format!("schema: olm.template.substitutes\nentries:{ENTRIES}{substitutions}")
     };
     for (text, expected) in [
-        (format!("schema: {long}"), "is not the schema of a template"),
+        (
+            format!("schema: {long}"),
+            "is not olm.template.basic, olm.semver or olm.template.substitutes",
+        ),
         (semver(""), "is unknown"),
-        (format!("schema: olm.semver\ndefaultChannelTypePreference: {long}"), "is not generated"),
+        (
+            format!("schema: olm.semver\ndefaultChannelTypePreference: {long}"),
+            "is not the type of a generated channel",
+        ),
         (two(&long, ""), "failed to render the bundle aaa"),
         (two(&format!("{long}\":1.0.0"), ""), "was not rendered as a valid bundle"),
         (two(&format!("a:{long}"), ""), "the bundle a.vaaa"),

@@ -141,7 +141,7 @@ fn an_oversized_bundle_is_refused_and_its_largest_files_are_named() {
     assert!(error.hint().is_some());
     assert_eq!(
         error.to_string(),
-        "the files have 1057612 bytes in plain encoding, but a ConfigMap allows 1048576; the largest: \
+        "the files are 1057612 bytes in plain encoding, but a ConfigMap allows 1048576; the largest: \
          manifests/a (1048576), manifests/file 8 (1008), manifests/file 7 (1007), \
          manifests/file 6 (1006), manifests/file 5 (1005)"
     );

@@ -82,7 +82,7 @@ fn the_message_says_what_is_wrong() {
         ("a b", "it contains whitespace"),
         ("etcd\n", "it contains whitespace or a control character"),
         ("https://registry.example/etcd", "it must not begin with the scheme https://"),
-        (&"ab".repeat(32), "it is the id of an image on one machine"),
+        (&"ab".repeat(32), "it is the ID of an image on one machine"),
         ("registry.example:x/etcd", "its registry \"registry.example:x\" is not a host"),
         ("registry.example/Etcd:1", "its repository \"Etcd\" has uppercase letters"),
         ("registry.example/a//b", "its repository \"a//b\" may only have"),

@@ -61,7 +61,7 @@ fn brackets_and_indentations_count_each_for_themselves() {
     // The nesting limit of Go's JSON decoder also applies to the JSON of the object.
     let object = format!("kind: A\na:\n- {text}");
     let error = decode(&object).unwrap_err();
-    assert_eq!(error.to_string(), "nested deeper than 10000 levels");
+    assert_eq!(error.to_string(), "the document is nested more than 10000 levels deep");
 }
 
 #[test]

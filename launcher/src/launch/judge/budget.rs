@@ -7,7 +7,7 @@ use crate::{Deadlines, Evidence, Failure, ObjectRef, Reason};
 /// The phase of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::launch) enum Phase {
-    /// There is no pod, or it has no node.
+    /// The pod does not exist, or is not assigned to a node.
     Schedule,
     /// The images are pulled, and the containers created.
     Pull,

@@ -15,7 +15,7 @@ pub(in crate::launch) fn has_failed(job: &Job) -> bool {
     has(job, &["Failed", "FailureTarget"])
 }
 
-/// Checks whether no pod of the Job is running any more.
+/// Checks whether all pods of the Job have ended.
 pub(crate) fn is_finished(job: &Job) -> bool {
     has(job, &["Complete", "Failed"])
 }

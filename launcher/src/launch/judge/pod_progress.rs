@@ -59,7 +59,7 @@ pub(in crate::launch) fn has_failed(pod: &Pod) -> bool {
     phase == Some("Failed") || pod.metadata.deletion_timestamp.is_some()
 }
 
-/// Checks whether no container of the pod is running any more.
+/// Checks whether all containers of the pod have ended.
 pub(super) fn is_over(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     matches!(phase, Some("Failed" | "Succeeded"))

@@ -43,7 +43,7 @@ impl Default for Limits {
 pub(in crate::applet) enum Error {
     #[error("failed to open the parent directory of {}", path.display())]
     Directory { path: PathBuf, source: source::Error },
-    #[error("the path {} cannot be copied", .0.display())]
+    #[error("the path {} has no file name, or its parent is not valid UTF-8", .0.display())]
     Path(PathBuf),
     #[error("failed to read {}", path.display())]
     Read { path: PathBuf, source: io::Error },

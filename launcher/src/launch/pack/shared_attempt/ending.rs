@@ -77,8 +77,8 @@ impl Following<'_> {
         continuations
     }
 
-    /// Ends the Job if one of these failures ends the Job of a single launch, and waits until no
-    /// pod of the Job is running any more. Returns whether the Job can no longer write. The
+    /// Ends the Job if one of these failures ends the Job of a single launch, and waits until all
+    /// pods of the Job have ended. Returns whether the Job can no longer write. The
     /// launches continue in any case: it is not worth waiting any longer for a Job that did not end
     /// in time, that can no longer be watched, or that only the options of another launcher block.
     async fn stop(&mut self, failures: &[(AttemptEnd, Reason)]) -> bool {
