@@ -82,7 +82,7 @@ pub(crate) enum Error {
     Problem(#[from] ProblemError),
     /// The graphs of a catalog are not drawn.
     #[error(transparent)]
-    Graph(#[from] unlade_catalog::graph::SelectionError),
+    Graph(#[from] unlade_catalog::graph::DrawError),
     /// The graphs of a catalog are not drawn as SVG.
     #[error(transparent)]
     Draw(#[from] DrawError),
@@ -102,6 +102,9 @@ pub(crate) enum Error {
     /// `--exit-code` was given, and the catalogs were not compared.
     #[error(transparent)]
     Trouble(Box<Error>),
+    /// A command that has no options for limits did not read a bundle.
+    #[error(transparent)]
+    DefaultLimits(Box<Error>),
     /// A file was not read or written.
     #[error("failed to {action} {path}")]
     File {

@@ -2,6 +2,7 @@
 
 use std::{io, iter, sync::Arc};
 
+use rustls::CertificateError;
 use unlade_text::excerpt;
 
 use crate::address::Forbidden;
@@ -181,8 +182,8 @@ impl Error {
                  {registry}`"
             )),
             Self::Denied { registry, credentials: Some(origin), .. } => Some(format!(
-                "log in again with `podman login {registry}` or `docker login {registry}` if the \
-                 credentials from {origin} have expired"
+                "if the credentials from {origin} have expired, renew them there, for example with \
+                 `podman login {registry}` or `docker login {registry}` if it is a file"
             )),
             Self::Forbidden { .. } => Some(
                 "check the address of the registry: a registry on the Internet must not refer to a \
@@ -193,11 +194,9 @@ impl Error {
             Self::Mirrors { source, .. } => source.hint(),
             Self::Shared(error) => error.hint(),
             Self::Http { source, .. } => match tls_error(source)? {
-                rustls::Error::InvalidCertificate(_) => Some(
-                    "put the CA certificate of the registry into \
-                     /etc/containers/certs.d/HOST[:PORT]/ca.crt"
-                        .to_owned(),
-                ),
+                rustls::Error::InvalidCertificate(error) => {
+                    certificate_hint(error).map(str::to_owned)
+                }
                 _ => None,
             },
             _ => None,
@@ -213,12 +212,39 @@ impl Error {
             Self::Http { source, .. } => match tls_error(source)? {
                 // Servers without TLS respond in plain text.
                 rustls::Error::InvalidMessage(_) => Some(Remedy::PlainHttp),
-                rustls::Error::InvalidCertificate(_) => Some(Remedy::Authority),
+                rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+                    Some(Remedy::Authority)
+                }
                 _ => None,
             },
             _ => None,
         }
     }
+}
+
+fn certificate_hint(error: &CertificateError) -> Option<&'static str> {
+    Some(match error {
+        CertificateError::UnknownIssuer => {
+            "put the CA certificate of the registry into \
+             /etc/containers/certs.d/HOST[:PORT]/ca.crt"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "use a name of the registry that its certificate contains"
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "renew the certificate of the registry, or correct the clock of this machine"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "correct the clock of this machine"
+        }
+        // The verifier has no type for this error that is public, but many self-signed certificates
+        // cause it.
+        CertificateError::Other(error) if error.0.to_string() == "CaUsedAsEndEntity" => {
+            "give the registry a certificate that is not a CA certificate \
+             (basicConstraints=CA:FALSE)"
+        }
+        _ => return None,
+    })
 }
 
 /// Returns the error of TLS, if this is one.
@@ -265,4 +291,37 @@ pub(crate) fn words(body: &[u8]) -> String {
         Err(_) => String::from_utf8_lossy(body).into_owned(),
     };
     excerpt::truncate(text.trim(), 300).unwrap_or_else(|| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::OtherError;
+
+    use super::*;
+
+    /// `tests/registry/access.rs` causes the error of an unknown issuer with a real server.
+    #[test]
+    fn the_hint_for_a_certificate_fits_its_fault() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("{0}")]
+        struct Fault(&'static str);
+        let other = |text| CertificateError::Other(OtherError(Arc::new(Fault(text))));
+        for (fault, expected) in [
+            (CertificateError::UnknownIssuer, Some("put the CA certificate")),
+            (CertificateError::NotValidForName, Some("use a name")),
+            (CertificateError::Expired, Some("renew the certificate")),
+            (CertificateError::NotValidYet, Some("correct the clock")),
+            (other("CaUsedAsEndEntity"), Some("give the registry a certificate")),
+            (other("x"), None),
+        ] {
+            let is_unknown_issuer = fault == CertificateError::UnknownIssuer;
+            let tls = io::Error::other(rustls::Error::InvalidCertificate(fault));
+            let error = Error::http(String::new())(ureq::Error::Io(tls));
+            let hint = error.hint();
+            let hint = hint.as_deref().unwrap_or_default();
+            assert!(hint.starts_with(expected.unwrap_or_default()), "{hint}");
+            assert_eq!(hint.is_empty(), expected.is_none(), "{hint}");
+            assert_eq!(error.remedy() == Some(Remedy::Authority), is_unknown_issuer);
+        }
+    }
 }

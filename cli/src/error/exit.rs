@@ -5,7 +5,7 @@ use std::io;
 use std::iter;
 
 use unlade_bundle::{content, source};
-use unlade_catalog::{graph::SelectionError, template};
+use unlade_catalog::{graph, template};
 use unlade_catalog_directory as catalog;
 use unlade_config_map::{decode, encode, gzip};
 use unlade_loader as loader;
@@ -42,6 +42,7 @@ impl super::Error {
             | Self::ToolImage
             | Self::NoCacheDirectory
             | Self::Trouble(_) => Exit::Usage,
+            Self::DefaultLimits(error) => error.exit(),
             Self::Directory { source, .. } => source.into(),
             Self::Source(error) => error.into(),
             Self::Credentials(error) => error.into(),
@@ -152,12 +153,12 @@ impl From<&template::Error> for Exit {
     }
 }
 
-impl From<&SelectionError> for Exit {
-    fn from(error: &SelectionError) -> Self {
+impl From<&graph::DrawError> for Exit {
+    fn from(error: &graph::DrawError) -> Self {
         match error {
-            SelectionError::Edges { .. }
-            | SelectionError::Text { .. }
-            | SelectionError::Work { .. } => Self::TooLarge,
+            graph::DrawError::Edges { .. }
+            | graph::DrawError::Text { .. }
+            | graph::DrawError::Work { .. } => Self::TooLarge,
             _ => Self::Failure,
         }
     }

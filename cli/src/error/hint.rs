@@ -25,11 +25,18 @@ const TOTAL_SIZE_HINT: &str = "raise the limit with --max-total-size";
 const RATIO_HINT: &str = "raise the limit with --max-ratio";
 const YAML_DEPTH_HINT: &str = "raise the limit with --max-yaml-depth";
 const YAML_SIZE_HINT: &str = "raise the limit with --max-yaml-size";
+/// The hints that name an option of `unpack` and `load`.
+const LIMIT_HINTS: [&str; 6] =
+    [FILES_HINT, FILE_SIZE_HINT, TOTAL_SIZE_HINT, RATIO_HINT, YAML_DEPTH_HINT, YAML_SIZE_HINT];
 
 impl Error {
     /// Returns what the user can do about the error, in the imperative, without a full stop.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
+            Self::Trouble(error) => error.hint(),
+            Self::DefaultLimits(error) => {
+                error.hint().filter(|hint| !LIMIT_HINTS.contains(&hint.as_str()))
+            }
             Self::Source(error) => opening_hint(error),
             Self::Directory { path, source: source::Error::Missing { .. } } => {
                 Some(nearby::hint(Path::new(path)))

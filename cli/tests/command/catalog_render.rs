@@ -3,6 +3,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
+use crate::bundle::Bundle;
 use crate::run::{piped, unlade};
 
 const TWO: &str = r#"schema: olm.channel
@@ -224,6 +225,17 @@ entries:
 - {schema: olm.package, name: tea}
 - {schema: x, a: <}
 ";
+
+#[test]
+fn hints_do_not_name_an_option_that_the_command_does_not_have() {
+    let bundle = Bundle::new();
+    fs::write(bundle.path().join("metadata/annotations.yaml"), "[".repeat(20_000)).unwrap();
+    let path = bundle.path().to_str().unwrap();
+    let stderr = unlade(["unpack", path]).failure(4);
+    assert!(stderr.contains("hint: raise the limit with --max-yaml-depth"), "{stderr}");
+    let stderr = unlade(["catalog", "render", path]).failure(4);
+    assert!(!stderr.contains("hint:"), "{stderr}");
+}
 
 #[test]
 fn a_template_is_rendered_from_a_file_or_standard_input_with_or_without_its_kind() {

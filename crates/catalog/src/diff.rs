@@ -29,12 +29,13 @@ pub use snapshot::Snapshot;
 /// The maximum number of changes that are listed. A catalog of some megabytes can have millions.
 pub const MAX_CHANGES: usize = 100_000;
 
-/// Returns the changes from `old` to `new`, sorted by package, channel and bundle. If there are
-/// more than [`MAX_CHANGES`], the last one is [`Subject::Others`], and its value is the number of
-/// the others.
+/// Returns the changes from `old` to `new`, by package: those of the package itself, of its
+/// channels with their entries, of its bundles, of its deprecations, and of its other metas, each
+/// sorted by name. If there are more than [`MAX_CHANGES`], the last one is [`Subject::Others`], and
+/// its value is the number of the others.
 ///
 /// The parts of a package, a channel or a bundle that was added or removed are not listed, except
-/// the channels and bundles of a package.
+/// the channels, bundles, deprecations and other metas of a package.
 pub fn compare(old: &Snapshot, new: &Snapshot) -> Vec<Change> {
     let names: BTreeSet<_> = old.packages.keys().chain(new.packages.keys()).collect();
     let mut changes = Changes::default();

@@ -19,7 +19,7 @@ mod yaml;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use unlade_text::excerpt::shorten;
-use unlade_yaml::{self as yaml_text, Documents, Limits, StreamError};
+use unlade_yaml::{self as yaml_text, Documents, Limits, StreamError, json::is_folded};
 
 use crate::{Form, Meta, MetaError};
 
@@ -156,7 +156,7 @@ pub fn set_entry(
 fn with_entry(meta: &Meta, index: usize, entry: &str) -> Option<(String, Value)> {
     let mut value: Value = serde_json::from_str(&meta.blob()).ok()?;
     let fields = value.as_object_mut()?;
-    let key = fields.keys().find(|key| key.eq_ignore_ascii_case("entries"))?.clone();
+    let key = fields.keys().find(|key| is_folded(key, "entries"))?.clone();
     let entries = fields.get_mut(&key)?.as_array_mut()?;
     let entry = serde_json::from_str(entry).ok()?;
     if index == entries.len() {

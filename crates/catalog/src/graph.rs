@@ -17,6 +17,7 @@
 pub(crate) mod budget;
 pub mod diagram;
 pub mod dot;
+mod draw;
 mod escape;
 pub mod mermaid;
 mod selection;
@@ -28,7 +29,8 @@ use unlade_text::excerpt;
 use crate::record::Entry;
 
 pub use budget::{MAX_EDGES, MAX_TEXT, MAX_WORK};
-pub use selection::{Error as SelectionError, Selection};
+pub use draw::DrawError;
+pub use selection::Selection;
 
 /// The reason why upstream refuses the graph of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -165,14 +165,31 @@ impl Meta {
     }
 }
 
-/// Folds a key as `cases.Fold` of golang.org/x/text does.
+/// Folds a key as `cases.Fold` of golang.org/x/text does. Its result is different text for some
+/// letters, such as those of the Cherokee, but the same keys become equal.
 fn fold(key: &str) -> String {
-    key.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+    let mut folded = String::with_capacity(key.len());
+    for character in key.chars() {
+        match character {
+            // The dotless i has no capital letter of its own, and the capital sharp s is not that
+            // of the small one.
+            '\u{131}' => folded.push(character),
+            '\u{1e9e}' => folded.push_str("ss"),
+            _ => folded.extend(character.to_uppercase().flat_map(char::to_lowercase)),
+        }
+    }
+    folded
 }
 
 /// Returns the text of the field `name`, in any letter case. Empty if it is absent or not text.
 pub(crate) fn text(value: Value<'_>, name: &str) -> String {
     typed::field(value, name).and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+}
+
+/// Returns the type and the value of each property of a bundle. Null is a value, because upstream
+/// keeps the JSON of the value (`json.RawMessage`).
+pub(crate) fn properties(bundle: Value<'_>) -> impl Iterator<Item = (String, Option<Value<'_>>)> {
+    items(bundle, "properties").map(|it| (text(it, "type"), typed::last_field(it, "value")))
 }
 
 /// Returns the items of the field `name`, in any letter case.
@@ -210,9 +227,18 @@ mod tests {
                 "schema: a\nÉ: 1\né: 2",
                 MetaError::DuplicateKey { first: "É".into(), second: "é".into() },
             ),
+            (
+                "schema: a\nß: 1\nẞ: 2",
+                MetaError::DuplicateKey { first: "ß".into(), second: "ẞ".into() },
+            ),
         ] {
             assert_eq!(meta(text).unwrap_err(), error, "{text}");
         }
+    }
+
+    #[test]
+    fn a_dotless_i_is_another_letter_than_i() {
+        assert!(meta("schema: a\ni: 1\nı: 2\n").is_ok());
     }
 
     #[test]

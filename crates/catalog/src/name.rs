@@ -1,8 +1,11 @@
 //! [`Names`]: a list of names with little memory for each.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, fmt};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{SeqAccess, Visitor},
+};
 
 /// A list of names, such as those of the bundles that an entry skips.
 ///
@@ -51,14 +54,18 @@ impl Names {
     pub fn join(&self, separator: &str) -> String {
         self.iter().collect::<Vec<_>>().join(separator)
     }
+
+    fn shrink(&mut self) {
+        self.text.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
 }
 
 impl<N: AsRef<str>> FromIterator<N> for Names {
     fn from_iter<I: IntoIterator<Item = N>>(names: I) -> Self {
         let mut list = Self::default();
         names.into_iter().for_each(|name| list.push(name.as_ref()));
-        list.text.shrink_to_fit();
-        list.ends.shrink_to_fit();
+        list.shrink();
         list
     }
 }
@@ -83,6 +90,45 @@ impl Serialize for Names {
 
 impl<'de> Deserialize<'de> for Names {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Vec::<String>::deserialize(deserializer).map(|names| names.into_iter().collect())
+        deserializer.deserialize_seq(Reader)
+    }
+}
+
+/// Reads one name after another.
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Names;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of names")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names, A::Error> {
+        let mut names = Names::default();
+        while let Some(name) = list.next_element::<String>()? {
+            names.push(&name);
+        }
+        names.shrink();
+        Ok(names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_written_and_read_as_a_list() {
+        for json in ["[]", r#"["a","","b c"]"#] {
+            let names: Names = serde_json::from_str(json).unwrap();
+            assert_eq!(serde_json::to_string(&names).unwrap(), json);
+        }
+    }
+
+    #[test]
+    fn names_are_ordered_as_a_list_of_texts() {
+        let names = |list: &[&str]| list.iter().collect::<Names>();
+        assert!(names(&["a", "c"]) < names(&["ab"]));
     }
 }

@@ -175,19 +175,18 @@ impl Entry {
 impl Deprecations {
     /// Reads deprecations, at most the first `n_entries`.
     pub(crate) fn new(value: Value<'_>, place: Place, n_entries: usize) -> Self {
-        let entry = |value| {
-            let reference = unlade_bundle::typed::field(value, "reference");
-            let part = |name| reference.map(|value| text(value, name)).unwrap_or_default();
-            Deprecation {
-                schema: part("schema"),
-                name: part("name"),
-                message: text(value, "message"),
-            }
-        };
         Self {
             package: text(value, "package"),
-            entries: items(value, "entries").take(n_entries).map(entry).collect(),
+            entries: items(value, "entries").take(n_entries).map(Deprecation::new).collect(),
             place,
         }
+    }
+}
+
+impl Deprecation {
+    pub(crate) fn new(value: Value<'_>) -> Self {
+        let reference = unlade_bundle::typed::field(value, "reference");
+        let part = |name| reference.map(|value| text(value, name)).unwrap_or_default();
+        Self { schema: part("schema"), name: part("name"), message: text(value, "message") }
     }
 }

@@ -14,7 +14,7 @@ use unlade_yaml::{
 
 use crate::{
     BUNDLE, Meta,
-    meta::{items, text},
+    meta::{items, properties, text},
     object,
     record::{BUNDLE_OBJECT, CSV_METADATA},
     shape::{self, Shape, format_path},
@@ -166,8 +166,8 @@ fn misfit(value: Option<Value<'_>>, shape: &Shape, path: &str) -> Option<Error> 
 
 /// Returns the first object of a bundle whose kind is ClusterServiceVersion.
 pub(crate) fn find_csv(bundle: Value<'_>, limits: &Limits) -> Option<Tree> {
-    let objects = items(bundle, "properties").filter(|it| text(*it, "type") == BUNDLE_OBJECT);
-    objects.filter_map(|it| field(it, "value")).find_map(|value| {
+    let objects = properties(bundle).filter(|(kind, _)| kind == BUNDLE_OBJECT);
+    objects.filter_map(|(_, value)| value).find_map(|value| {
         // The object that one without data repeats was not a ClusterServiceVersion, or it would
         // have been found.
         let data = object::data(value)?;

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 
 use unlade_bundle::{
     property::{GVK, GVK_REQUIRED, Gvk, PACKAGE as PACKAGE_PROPERTY, PACKAGE_REQUIRED, Property},
-    typed::{field, last_field},
+    typed::field,
 };
 use unlade_text::excerpt;
 use unlade_yaml::{self as yaml, Limits, base64, json::quote};
 
 use crate::{
     Meta,
-    meta::{items, text},
+    meta::{items, properties, text},
     object,
     record::{BUNDLE_OBJECT, CSV_METADATA},
     shape::{self, METADATA},
@@ -130,9 +130,8 @@ impl ServedBundle {
         // nothing.
         let mut is_csv = false;
         let mut csv = None;
-        for property in items(bundle, "properties") {
-            let kind = text(property, "type");
-            let Some(value) = last_field(property, "value") else { continue };
+        for (kind, value) in properties(bundle) {
+            let Some(value) = value else { continue };
             let gvk = || Gvk {
                 group: text(value, "group"),
                 version: text(value, "version"),

@@ -32,7 +32,7 @@ use unlade_yaml::{
 
 use crate::{
     Catalog, File, Limits, Meta, MetaError, Problem, Severity,
-    meta::text,
+    meta::{properties, text},
     render::Rendered,
     shape::{self, Shape, format_path},
 };
@@ -320,16 +320,16 @@ fn parse(image: &str, json: &str, limits: &Limits) -> Result<Meta, Error> {
 /// the release.
 fn package(bundle: &Meta) -> Result<(String, ::semver::Version, String), Error> {
     let failed = |problem: String| Error::Package { name: bundle.name.clone(), problem };
-    let properties = crate::meta::items(bundle.value(), "properties");
-    let is_package = |it: &Value<'_>| text(*it, "type") == unlade_bundle::property::PACKAGE;
-    let values: Vec<_> = properties.filter(is_package).collect();
-    let [property] = values.as_slice() else {
+    let packages =
+        properties(bundle.value()).filter(|(kind, _)| kind == unlade_bundle::property::PACKAGE);
+    let values: Vec<_> = packages.map(|(_, value)| value).collect();
+    let [value] = values.as_slice() else {
         return Err(failed(format!(
             "it has {} olm.package properties, but must have one",
             values.len()
         )));
     };
-    let Some(value) = typed::field(*property, "value") else {
+    let Some(value) = *value else {
         return Err(failed("its olm.package property has no value".to_owned()));
     };
     let version = unlade_bundle::version::parse(&text(value, "version"))

@@ -57,6 +57,14 @@ pub(super) fn render_with(
     options: &Options,
     screen: &Screen,
 ) -> Result<(Rendered, Loaded), Error> {
+    read_and_render(image, options, screen).map_err(|error| Error::DefaultLimits(Box::new(error)))
+}
+
+fn read_and_render(
+    image: &ImageReader,
+    options: &Options,
+    screen: &Screen,
+) -> Result<(Rendered, Loaded), Error> {
     let source = image.source();
     let limits = unlade_bundle::Limits::default();
     let (mut reading, _) = unpack::read(image, &limits, &options.images)?;

@@ -81,11 +81,8 @@ pub(super) async fn launch(settings: &Settings<'_>, request: &Request) -> Result
 pub(super) fn load(settings: &Settings<'_>, launched: &Launched) -> Result<Loaded, Error> {
     let namespace = &settings.namespace;
     launched.load(&settings.loader).map_err(|source| {
-        Error::load(
-            format!("the ConfigMap {namespace}/{}", name(launched)),
-            source,
-            settings.screen,
-        )
+        let name = format!("the ConfigMap {namespace}/{}", name(launched));
+        Error::DefaultLimits(Box::new(Error::load(name, source, settings.screen)))
     })
 }
 

@@ -10,7 +10,7 @@ use unlade_yaml::{self as yaml, base64, json::Value};
 
 use super::property;
 use crate::{
-    meta::{items, text},
+    meta::{items, properties, text},
     object,
     problem::{Place, Problem, Problems},
     record::{BUNDLE_OBJECT, Bundle, CSV_METADATA},
@@ -62,10 +62,9 @@ impl Check<'_> {
     /// Checks the properties. Returns the versions, and whether the bundle has objects.
     fn check_properties(&mut self, value: Value<'_>) -> (Versions, bool) {
         let (mut packages, mut has_objects, mut n_metadata) = (Vec::new(), false, 0);
-        for (index, property) in items(value, "properties").enumerate() {
+        for (index, (kind, value)) in properties(value).enumerate() {
             let place = self.bundle.place.item("properties", index);
-            let kind = text(property, "type");
-            let Some(value) = typed::last_field(property, "value") else {
+            let Some(value) = value else {
                 let message = format!("property {index} ({kind}) has no value");
                 self.problem(value_rule(&kind), place, message);
                 continue;

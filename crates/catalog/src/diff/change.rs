@@ -62,7 +62,7 @@ pub enum Subject {
     RelatedImage,
     /// A deprecation. Its value is its message.
     Deprecation,
-    /// A meta with another schema, or with no package.
+    /// A meta with a schema that OLM does not know.
     Meta,
     /// The changes that are not listed.
     Others,

@@ -57,16 +57,19 @@ pub(super) fn compare(
         let [old, new] = [old, new].map(|it| it.map(AsRef::as_ref));
         compare_bundles(Path { bundle, ..path }, old, new, changes);
     }
-    for ((schema, name), old, new) in pairs(&old.deprecations, &new.deprecations) {
-        let name = if name.is_empty() { schema.clone() } else { format!("{schema} {name}") };
+    for (key, old, new) in pairs(&old.deprecations, &new.deprecations) {
+        let name = describe_key(key);
         let [old, new] = [old, new].map(|it| it.map(|it| it.value.clone()));
         changes.extend(path.change(Subject::Deprecation, &name, old, new));
     }
-    let name = |(schema, name): &(String, String)| match name.as_str() {
+    compare_values(path, Subject::Meta, describe_key, (&old.others, &new.others), changes);
+}
+
+fn describe_key((schema, name): &(String, String)) -> String {
+    match name.as_str() {
         "" => schema.clone(),
         name => format!("{schema} {name}"),
-    };
-    compare_values(path, Subject::Meta, name, (&old.others, &new.others), changes);
+    }
 }
 
 fn compare_metas(

@@ -1,7 +1,6 @@
 //! [`Snapshot`]: what is compared of a catalog.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::mem;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use sha2::{Digest as _, Sha256};
 use unlade_bundle::{property::PACKAGE as PACKAGE_PROPERTY, typed::field};
@@ -10,7 +9,7 @@ use unlade_yaml::json::{Value, is_folded};
 
 use crate::{
     BUNDLE, CHANNEL, DEPRECATIONS, Meta, PACKAGE, Place,
-    meta::{items, text},
+    meta::{items, properties, text},
     record::{self, Entry},
 };
 
@@ -86,7 +85,10 @@ impl Snapshot {
                 put_first(&mut package.meta, place, new)
             }
             CHANNEL => {
-                let entries = read_entries(value);
+                let (entries, repeated) = read_entries(value);
+                self.duplicates.extend(repeated.map(|entry| {
+                    format!("entry {entry:?} of the channel {name} of the package {package_name}")
+                }));
                 let fields = fields(value, &["schema", "name", "package", "entries"]);
                 let new = Channel { entries, fields };
                 insert_first(&mut package.channels, name.clone(), place, new)
@@ -123,17 +125,16 @@ impl Snapshot {
 
 impl Bundle {
     fn new(value: Value<'_>) -> Self {
-        let mut properties = Values::default();
+        let mut values = Values::default();
         let mut version = String::new();
-        for property in items(value, "properties") {
-            let kind = text(property, "type");
-            let Some(value) = field(property, "value") else { continue };
+        for (kind, value) in properties(value) {
+            let Some(value) = value else { continue };
             if kind == PACKAGE_PROPERTY && version.is_empty() {
                 let [plain, release] = ["version", "release"].map(|name| text(value, name));
                 let separator = if release.is_empty() { "" } else { "-" };
                 version = shorten(format!("{plain}{separator}{release}"));
             }
-            properties.insert((shorten(kind), shorten(value.to_float_json())));
+            values.insert((shorten(kind), shorten(value.to_float_json())));
         }
         let related_images = items(value, "relatedImages")
             .map(|image| match (text(image, "name"), text(image, "image")) {
@@ -142,7 +143,8 @@ impl Bundle {
             })
             .map(shorten)
             .collect();
-        Self { image: shorten(text(value, "image")), version, properties, related_images }
+        let image = shorten(text(value, "image"));
+        Self { image, version, properties: values, related_images }
     }
 }
 
@@ -188,15 +190,19 @@ fn fields(value: Value<'_>, without: &[&str]) -> Fields {
         .collect()
 }
 
-/// Reads the entries of a channel. Of those without a name, it keeps only the first one: they take
-/// a few bytes each in the catalog, and many in memory.
-fn read_entries(channel: Value<'_>) -> Vec<Entry> {
-    let mut has_nameless = false;
-    items(channel, "entries")
-        .map(Entry::new)
-        .filter(|entry| !entry.name.is_empty() || !mem::replace(&mut has_nameless, true))
-        .map(shorten_entry)
-        .collect()
+/// Reads the entries of a channel. Of several with the same name, or with none, it keeps only the
+/// first one. It also returns the first name that is repeated.
+fn read_entries(channel: Value<'_>) -> (Vec<Entry>, Option<String>) {
+    let (mut entries, mut repeated, mut seen) = (Vec::new(), None, HashSet::new());
+    for entry in items(channel, "entries") {
+        let name = field(entry, "name").and_then(|name| name.as_str()).unwrap_or_default();
+        if seen.insert(name) {
+            entries.push(shorten_entry(Entry::new(entry)));
+        } else if repeated.is_none() {
+            repeated = Some(shorten(name.to_owned()));
+        }
+    }
+    (entries, repeated)
 }
 
 fn shorten_entry(entry: Entry) -> Entry {

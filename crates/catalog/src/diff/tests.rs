@@ -74,6 +74,26 @@ fn changes(old: &str, new: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_first_entry_of_a_name_is_compared_and_others_are_reported() {
+    let channel = |replaced: &str| {
+        format!(
+            "schema: olm.channel\npackage: tea\nname: stable\n\
+             entries: [{{name: a, replaces: {replaced}}}, {{name: a}}]\n"
+        )
+    };
+    assert_eq!(changes(&channel("v"), &channel("w")), ["stable/a: ~ replaces: v -> w"]);
+    let duplicates = snapshot(&channel("v"));
+    let expected = ["entry \"a\" of the channel stable of the package tea"];
+    assert_eq!(duplicates.duplicates().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_property_with_the_value_null_is_compared() {
+    let changed = OLD.replace("properties:\n", "properties:\n- {type: my.type, value: null}\n");
+    assert_eq!(changes(OLD, &changed), ["/tea.v1: + property my.type: null"]);
+}
+
+#[test]
 fn every_field_that_differs_is_a_change() {
     for (old, new, expected) in [
         ("defaultChannel: stable", "defaultChannel: old", "/: ~ default channel: stable -> old"),

@@ -2,15 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unlade_bundle::{
-    property::{CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED},
-    typed::field,
-};
+use unlade_bundle::property::{CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED};
 use unlade_yaml::json::Value;
 
 use crate::{
     BUNDLE, Meta,
-    meta::{items, text},
+    meta::{properties, text},
 };
 
 /// A bundle by its package and its name.
@@ -48,9 +45,9 @@ impl Needs {
             return;
         }
         let mut required = BTreeSet::new();
-        for property in items(meta.value(), "properties") {
-            let Some(value) = field(property, "value") else { continue };
-            let need = match text(property, "type").as_str() {
+        for (kind, value) in properties(meta.value()) {
+            let Some(value) = value else { continue };
+            let need = match kind.as_str() {
                 GVK => {
                     let index = self.bundles.len();
                     self.providers.entry(Api::new(value)).or_default().insert(index);

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unlade_bundle::typed::field;
 use unlade_text::excerpt::shorten;
 use unlade_yaml::json::quote;
 
@@ -12,8 +11,8 @@ use super::{
     planner::Planner,
 };
 use crate::{
-    BUNDLE, CHANNEL, Catalog, DEPRECATIONS, Meta, PACKAGE, graph::MAX_WORK, meta::text,
-    version::Versions,
+    BUNDLE, CHANNEL, Catalog, DEPRECATIONS, Deprecation, Meta, PACKAGE, graph::MAX_WORK,
+    meta::text, version::Versions,
 };
 
 /// The maximum length of a chain of dependencies.
@@ -117,10 +116,9 @@ impl Plan {
             }
             BUNDLE if !self.bundles.contains(&key) => return None,
             DEPRECATIONS => meta.to_json_with_entries(|entry| {
-                let reference = field(entry, "reference");
-                let part = |name| reference.map(|it| text(it, name)).unwrap_or_default();
-                let key = (package.clone(), part("name"));
-                match part("schema").as_str() {
+                let Deprecation { schema, name, .. } = Deprecation::new(entry);
+                let key = (package.clone(), name);
+                match schema.as_str() {
                     CHANNEL => self.channels.contains_key(&key),
                     BUNDLE => self.bundles.contains(&key),
                     _ => true,

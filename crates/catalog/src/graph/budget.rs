@@ -2,7 +2,7 @@
 
 use unlade_bundle::version::{Range, Version};
 
-use super::selection::Error;
+use super::draw::DrawError;
 
 /// The maximum number of edges. A range of versions stands for an edge from each entry in it, so
 /// the number can grow with the square of the number of entries.
@@ -37,17 +37,17 @@ impl Budget {
         Self { edges: counter(edges), text: counter(text), work: counter(work) }
     }
 
-    pub(super) fn add_edge(&mut self) -> Result<(), Error> {
-        self.edges.add(1, |limit| Error::Edges { limit })
+    pub(super) fn add_edge(&mut self) -> Result<(), DrawError> {
+        self.edges.add(1, |limit| DrawError::Edges { limit })
     }
 
     /// Returns an error if `number` more edges would exceed the limit.
-    pub(super) fn check_edges(&self, number: usize) -> Result<(), Error> {
-        Counter { ..self.edges }.add(number, |limit| Error::Edges { limit })
+    pub(super) fn check_edges(&self, number: usize) -> Result<(), DrawError> {
+        Counter { ..self.edges }.add(number, |limit| DrawError::Edges { limit })
     }
 
-    pub(super) fn add_text(&mut self, size: usize) -> Result<(), Error> {
-        self.text.add(size, |limit| Error::Text { limit })
+    pub(super) fn add_text(&mut self, size: usize) -> Result<(), DrawError> {
+        self.text.add(size, |limit| DrawError::Text { limit })
     }
 
     /// Returns, for each version, whether it is in the range `text`. Returns an empty list for an
@@ -56,10 +56,10 @@ impl Budget {
         &mut self,
         text: &str,
         versions: impl ExactSizeIterator<Item = &'v Version>,
-    ) -> Result<Vec<bool>, Error> {
+    ) -> Result<Vec<bool>, DrawError> {
         let Ok(range) = text.parse::<Range>() else { return Ok(Vec::new()) };
         let work = text.len().saturating_add(MIN_WORK).saturating_mul(versions.len());
-        self.work.add(work, |limit| Error::Work { limit })?;
+        self.work.add(work, |limit| DrawError::Work { limit })?;
         Ok(versions.map(|version| range.matches(version)).collect())
     }
 }
@@ -71,7 +71,7 @@ impl Default for Budget {
 }
 
 impl Counter {
-    fn add(&mut self, number: usize, error: impl Fn(usize) -> Error) -> Result<(), Error> {
+    fn add(&mut self, number: usize, error: impl Fn(usize) -> DrawError) -> Result<(), DrawError> {
         self.used = self.used.saturating_add(number);
         if self.used > self.limit { Err(error(self.limit)) } else { Ok(()) }
     }

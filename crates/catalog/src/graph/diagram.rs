@@ -7,8 +7,9 @@ use std::{
 
 use super::{
     budget::Budget,
+    draw::DrawError,
     heads,
-    selection::{Error, Selection, select, versions},
+    selection::{Selection, select, versions},
     skipped, stranded,
 };
 use crate::{
@@ -91,7 +92,7 @@ impl Diagram {
     /// [`MAX_EDGES`]: super::MAX_EDGES
     /// [`MAX_TEXT`]: super::MAX_TEXT
     /// [`MAX_WORK`]: super::MAX_WORK
-    pub fn new(catalog: &Catalog, selection: &Selection<'_>) -> Result<Self, Error> {
+    pub fn new(catalog: &Catalog, selection: &Selection<'_>) -> Result<Self, DrawError> {
         Self::with_budget(catalog, selection, Budget::default())
     }
 
@@ -99,7 +100,7 @@ impl Diagram {
         catalog: &Catalog,
         selection: &Selection<'_>,
         mut budget: Budget,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, DrawError> {
         let versions = versions(catalog);
         let mut channels = select(catalog, selection, &versions)?;
         channels.sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));
@@ -175,7 +176,7 @@ fn edges(
     nodes: &[Node],
     versions: &Versions<&str>,
     budget: &mut Budget,
-) -> Result<Vec<Edge>, Error> {
+) -> Result<Vec<Edge>, DrawError> {
     let own_versions: Vec<_> =
         nodes.iter().map(|node| &versions.get(node.name.as_str()).version).collect();
     let indices: HashMap<_, _> =
@@ -186,7 +187,7 @@ fn edges(
         let mut add = |budget: &mut Budget,
                        from: Option<&usize>,
                        set: &dyn Fn(&mut Edge)|
-         -> Result<(), Error> {
+         -> Result<(), DrawError> {
             let Some(&from) = from else { return Ok(()) };
             let edge = match edges.entry((from, to)) {
                 btree_map::Entry::Occupied(edge) => edge.into_mut(),
@@ -285,7 +286,7 @@ mod tests {
         let mut catalog = Catalog::default();
         catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
         let all = Selection::default();
-        let error = Error::Edges { limit: MAX_EDGES };
+        let error = DrawError::Edges { limit: MAX_EDGES };
         assert_eq!(Diagram::new(&catalog, &all), Err(error.clone()));
         assert_eq!(mermaid::write(&catalog, &all, &mermaid::Style::default()), Err(error));
     }
@@ -299,7 +300,7 @@ mod tests {
     }
 
     /// Returns the results for a diagram and for Mermaid text with this budget.
-    fn draw(catalog: &Catalog, budget: [usize; 3]) -> [Result<(), Error>; 2] {
+    fn draw(catalog: &Catalog, budget: [usize; 3]) -> [Result<(), DrawError>; 2] {
         let all = Selection::default();
         let budget = || Budget::new(budget[0], budget[1], budget[2]);
         [
@@ -317,7 +318,7 @@ mod tests {
         let catalog = catalog(&entries);
         let many = usize::MAX;
         assert_eq!(draw(&catalog, [many, 100_000, many]), [Ok(()), Ok(())]);
-        let error = Err(Error::Text { limit: 60_000 });
+        let error = Err(DrawError::Text { limit: 60_000 });
         assert_eq!(draw(&catalog, [many, 60_000, many]), [error.clone(), error]);
     }
 
@@ -328,7 +329,7 @@ mod tests {
             (0..100).map(|n| format!("{{name: e{n}, skipRange: '>1.0.0'}}")).collect();
         let catalog = catalog(&entries);
         assert_eq!(draw(&catalog, [0, usize::MAX, 700_000]), [Ok(()), Ok(())]);
-        let error = Err(Error::Work { limit: 699_999 });
+        let error = Err(DrawError::Work { limit: 699_999 });
         assert_eq!(draw(&catalog, [0, usize::MAX, 699_999]), [error.clone(), error]);
     }
 
@@ -344,7 +345,7 @@ mod tests {
         entries.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
         for catalog in [skipping, entries] {
             let [_, result] = draw(&catalog, [usize::MAX, 100_000, usize::MAX]);
-            assert_eq!(result, Err(Error::Text { limit: 100_000 }));
+            assert_eq!(result, Err(DrawError::Text { limit: 100_000 }));
         }
     }
 }

@@ -17,7 +17,7 @@ use super::{
 /// catalog.add(File::read("catalog.yaml", text.as_bytes(), &Limits::default()));
 /// let dot = dot::write(&Diagram::new(&catalog, &Default::default())?);
 /// assert!(dot.contains("n0_0 [label=\"b\", penwidth=3]"));
-/// # Ok::<(), unlade_catalog::graph::SelectionError>(())
+/// # Ok::<(), unlade_catalog::graph::DrawError>(())
 /// ```
 pub fn write(diagram: &Diagram) -> String {
     let mut text = String::from(

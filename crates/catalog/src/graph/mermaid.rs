@@ -8,7 +8,7 @@
 //! catalog.add(File::read("catalog.yaml", text.as_bytes(), &Limits::default()));
 //! let graph = mermaid::write(&catalog, &Default::default(), &Default::default())?;
 //! assert!(graph.contains("tea-stable-b[\"b\"]\n"));
-//! # Ok::<(), unlade_catalog::graph::SelectionError>(())
+//! # Ok::<(), unlade_catalog::graph::DrawError>(())
 //! ```
 
 use std::{
@@ -22,9 +22,10 @@ use unlade_bundle::version::Version;
 
 use super::{
     budget::Budget,
+    draw::DrawError,
     escape::{mermaid_id, mermaid_label, mermaid_range},
     heads,
-    selection::{Error, Selection, select, versions},
+    selection::{Selection, select, versions},
     skipped, stranded,
 };
 use crate::{
@@ -59,7 +60,11 @@ pub struct Style {
 /// [`MAX_EDGES`]: super::MAX_EDGES
 /// [`MAX_TEXT`]: super::MAX_TEXT
 /// [`MAX_WORK`]: super::MAX_WORK
-pub fn write(catalog: &Catalog, selection: &Selection<'_>, style: &Style) -> Result<String, Error> {
+pub fn write(
+    catalog: &Catalog,
+    selection: &Selection<'_>,
+    style: &Style,
+) -> Result<String, DrawError> {
     write_with_budget(catalog, selection, *style, Budget::default())
 }
 
@@ -68,7 +73,7 @@ pub(super) fn write_with_budget(
     selection: &Selection<'_>,
     style: Style,
     budget: Budget,
-) -> Result<String, Error> {
+) -> Result<String, DrawError> {
     let versions = versions(catalog);
     let channels = select(catalog, selection, &versions)?;
     let mut writer = Writer::new(catalog, versions, style, budget);
@@ -140,7 +145,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    fn channel(&mut self, channel: &Channel) -> Result<(), Error> {
+    fn channel(&mut self, channel: &Channel) -> Result<(), DrawError> {
         let Channel { package, name, entries, .. } = channel;
         let id = format!("{}-{}", mermaid_id(package), mermaid_id(name));
         let label = mermaid_label(name);
@@ -179,7 +184,7 @@ impl<'c> Writer<'c> {
         (all, versions): (&[Entry], &[&Version]),
         names_skipped: &mut HashSet<&'e str>,
         text: &mut String,
-    ) -> Result<(), Error> {
+    ) -> Result<(), DrawError> {
         let name = &*entry.name;
         let node =
             |name: &str| format!("{channel}-{}[\"{}\"]", mermaid_id(name), mermaid_label(name));
@@ -216,7 +221,7 @@ impl<'c> Writer<'c> {
     }
 
     /// Counts a link.
-    fn link(&mut self, is_idle: bool) -> Result<(), Error> {
+    fn link(&mut self, is_idle: bool) -> Result<(), DrawError> {
         if is_idle {
             self.idle_links.push(self.n_links.to_string());
         }
@@ -225,7 +230,7 @@ impl<'c> Writer<'c> {
     }
 
     /// Writes a line in the graph of a channel, if the budget allows its size.
-    fn line(&mut self, parts: &[&str], text: &mut String) -> Result<(), Error> {
+    fn line(&mut self, parts: &[&str], text: &mut String) -> Result<(), DrawError> {
         const INDENT: &str = "      ";
         let size: usize = parts.iter().map(|part| part.len()).sum();
         self.budget.add_text(INDENT.len() + size + 1)?;
@@ -235,14 +240,19 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    fn classify(&mut self, class: &'static str, channel: &str, name: &str) -> Result<(), Error> {
+    fn classify(
+        &mut self,
+        class: &'static str,
+        channel: &str,
+        name: &str,
+    ) -> Result<(), DrawError> {
         let id = format!("{channel}-{}", mermaid_id(name));
         self.budget.add_text(id.len())?;
         self.by_class.entry(class).or_default().insert(id);
         Ok(())
     }
 
-    fn mark(&mut self, channel: &str, entries: &[Entry]) -> Result<(), Error> {
+    fn mark(&mut self, channel: &str, entries: &[Entry]) -> Result<(), DrawError> {
         let skipped = skipped(entries);
         for entry in entries.iter().filter(|entry| skipped.contains(&*entry.name)) {
             let is_deprecated = self.deprecated.bundles.contains(&*entry.name);

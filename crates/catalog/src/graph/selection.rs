@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use unlade_bundle::version::Range;
-use unlade_text::excerpt;
 
+use super::draw::DrawError;
 use crate::{
     catalog::Catalog,
     record::{Channel, Entry},
@@ -22,33 +22,6 @@ pub struct Selection<'n> {
     pub minimum: Option<&'n str>,
 }
 
-/// The reason why the graphs cannot be drawn.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// [`Selection::minimum`] is not the name of a bundle.
-    #[error("the catalog does not contain the bundle {}", excerpt::shorten(.0))]
-    UnknownMinimum(String),
-    /// Ranges of versions stand for too many edges.
-    #[error("the graphs have more than {limit} edges")]
-    Edges {
-        /// The maximum number of edges.
-        limit: usize,
-    },
-    /// The names and the ranges in the graphs are too long.
-    #[error("the text of the graphs is larger than {limit} bytes")]
-    Text {
-        /// The maximum size of the text, in bytes.
-        limit: usize,
-    },
-    /// There are too many versions to compare with ranges.
-    #[error("comparing the versions with the ranges needs more than {limit} units of work")]
-    Work {
-        /// The maximum work, in units.
-        limit: usize,
-    },
-}
-
 /// Returns the versions of all bundles by their names. As in upstream, the first bundle with a name
 /// is used, whatever its package is.
 pub(super) fn versions(catalog: &Catalog) -> Versions<&str> {
@@ -61,9 +34,9 @@ pub(super) fn select<'c>(
     catalog: &'c Catalog,
     selection: &Selection<'_>,
     versions: &Versions<&str>,
-) -> Result<Vec<Cow<'c, Channel>>, Error> {
+) -> Result<Vec<Cow<'c, Channel>>, DrawError> {
     if let Some(name) = selection.minimum.filter(|name| !versions.contains(*name)) {
-        return Err(Error::UnknownMinimum(name.to_owned()));
+        return Err(DrawError::UnknownMinimum(name.to_owned()));
     }
     let has_minimum = |channel: &&Channel| {
         channel.entries.iter().any(|entry| Some(entry.name.as_str()) == selection.minimum)

@@ -11,7 +11,7 @@ use unlade_yaml::json::Value;
 use super::{Error, RenderBundle, catalog, check, entries, package, parse, validate};
 use crate::{
     BUNDLE, CHANNEL, File, Limits, Meta,
-    meta::{items, text},
+    meta::{items, properties, text},
     record::{CSV_METADATA, Entry},
     render::find_csv,
     shape,
@@ -165,7 +165,6 @@ fn is_legacy(bundle: &Meta, limits: &Limits) -> bool {
     if let Some(csv) = find_csv(bundle.value(), &limits.document) {
         return has(field(csv.root(), "metadata").and_then(|it| field(it, "annotations")));
     }
-    let metadata =
-        items(bundle.value(), "properties").filter(|it| text(*it, "type") == CSV_METADATA);
-    metadata.filter_map(|it| field(it, "value")).any(|value| has(field(value, "annotations")))
+    let metadata = properties(bundle.value()).filter(|(kind, _)| kind == CSV_METADATA);
+    metadata.filter_map(|(_, value)| value).any(|value| has(field(value, "annotations")))
 }
