@@ -1,6 +1,7 @@
 //! Compares packages.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     iter,
 };
@@ -65,10 +66,10 @@ pub(super) fn compare(
     compare_values(path, Subject::Meta, describe_key, (&old.others, &new.others), changes);
 }
 
-fn describe_key((schema, name): &(String, String)) -> String {
+fn describe_key((schema, name): &(String, String)) -> Cow<'_, str> {
     match name.as_str() {
-        "" => schema.clone(),
-        name => format!("{schema} {name}"),
+        "" => Cow::Borrowed(schema),
+        name => Cow::Owned(format!("{schema} {name}")),
     }
 }
 
@@ -148,7 +149,7 @@ fn compare_bundles(
         changes.extend(path.change(subject, "", Some(old.clone()), Some(new.clone())));
     }
     let properties = (&old.properties, &new.properties);
-    compare_values(path, Subject::Property, String::clone, properties, changes);
+    compare_values(path, Subject::Property, |kind| Cow::Borrowed(kind), properties, changes);
     let subject = Subject::RelatedImage;
     compare_sets(path, subject, &old.related_images, &new.related_images, changes);
 }
@@ -167,12 +168,22 @@ fn compare_sets<V: AsRef<str> + Ord>(
     new: &BTreeSet<V>,
     changes: &mut Changes,
 ) {
-    for value in old.difference(new) {
-        changes.extend(path.change(subject, "", Some(value.as_ref().to_owned()), None));
-    }
-    for value in new.difference(old) {
-        changes.extend(path.change(subject, "", None, Some(value.as_ref().to_owned())));
-    }
+    let removed = old.difference(new).map(AsRef::as_ref);
+    add_values(path, subject, "", removed, new.difference(old).map(AsRef::as_ref), changes);
+}
+
+/// Adds a change for each value that was removed, and then for each one that was added.
+fn add_values<'v>(
+    path: Path<'_>,
+    subject: Subject,
+    name: &str,
+    removed: impl Iterator<Item = &'v str>,
+    added: impl Iterator<Item = &'v str>,
+    changes: &mut Changes,
+) {
+    let some = |value: &str| Some(value.to_owned());
+    changes.extend(removed.filter_map(|value| path.change(subject, name, some(value), None)));
+    changes.extend(added.filter_map(|value| path.change(subject, name, None, some(value))));
 }
 
 /// Compares values with a key, whose text `name` returns. If one value of a key became another, it
@@ -180,7 +191,7 @@ fn compare_sets<V: AsRef<str> + Ord>(
 fn compare_values<K: Ord>(
     path: Path<'_>,
     subject: Subject,
-    name: impl Fn(&K) -> String,
+    name: impl Fn(&K) -> Cow<'_, str>,
     (old, new): (&Values<K>, &Values<K>),
     changes: &mut Changes,
 ) {
@@ -189,18 +200,16 @@ fn compare_values<K: Ord>(
     while let Some((key, _)) = removed.peek().into_iter().chain(added.peek()).copied().min() {
         let name = name(key);
         let has_key = |it: &&(K, String)| it.0 == *key;
-        let old: Vec<_> = iter::from_fn(|| removed.next_if(has_key)).collect();
-        let new: Vec<_> = iter::from_fn(|| added.next_if(has_key)).collect();
-        if let ([(_, old)], [(_, new)]) = (&*old, &*new) {
+        let (old, new) = (removed.next_if(has_key), added.next_if(has_key));
+        let has_more = removed.peek().is_some_and(has_key) || added.peek().is_some_and(has_key);
+        if let (Some((_, old)), Some((_, new)), false) = (old, new, has_more) {
             changes.extend(path.change(subject, &name, Some(old.clone()), Some(new.clone())));
             continue;
         }
-        for (_, value) in old {
-            changes.extend(path.change(subject, &name, Some(value.clone()), None));
-        }
-        for (_, value) in new {
-            changes.extend(path.change(subject, &name, None, Some(value.clone())));
-        }
+        let old = old.into_iter().chain(iter::from_fn(|| removed.next_if(has_key)));
+        let new = new.into_iter().chain(iter::from_fn(|| added.next_if(has_key)));
+        let (old, new) = (old.map(|(_, value)| &**value), new.map(|(_, value)| &**value));
+        add_values(path, subject, &name, old, new, changes);
     }
 }
 

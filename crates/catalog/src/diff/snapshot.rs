@@ -125,7 +125,7 @@ impl Snapshot {
 
 impl Bundle {
     fn new(value: Value<'_>) -> Self {
-        let mut values = Vec::new();
+        let mut values = Values::default();
         let mut version = String::new();
         for (kind, value) in properties(value) {
             let Some(value) = value else { continue };
@@ -134,7 +134,7 @@ impl Bundle {
                 let separator = if release.is_empty() { "" } else { "-" };
                 version = shorten(format!("{plain}{separator}{release}"));
             }
-            values.push((shorten(kind), shorten(value.to_float_json())));
+            values.insert((shorten(kind), shorten(value.to_float_json())));
         }
         let related_images = items(value, "relatedImages")
             .map(|image| match (text(image, "name"), text(image, "image")) {
@@ -144,9 +144,7 @@ impl Bundle {
             .map(shorten)
             .collect();
         let image = shorten(text(value, "image"));
-        // Sorting once needs fewer comparisons than inserting one after another.
-        let properties = values.into_iter().collect();
-        Self { image, version, properties, related_images }
+        Self { image, version, properties: values, related_images }
     }
 }
 
