@@ -39,14 +39,18 @@ impl Exit {
 }
 
 /// The exit codes, as the help shows them.
-pub(crate) const TABLE: &str = "  0  success, or the reader of the output closed the pipe
+pub(crate) const TABLE: &str = concat!(
+    "  0  success, or the reader of the output closed the pipe
   1  something other than the bundle failed, such as reading a file; or the compared catalogs differ
   2  the arguments are invalid
   3  the input is not a bundle, a catalog or a ConfigMap, or it is invalid
   4  the input is larger than a ConfigMap or one of the limits allows
   5  --strict was given, and a finding reports a loss, or the catalog has a warning
-  10 to 89  an operation on the cluster failed; each reason has a code: https://github.com/unlade/unlade/blob/main/docs/reference/exit-codes.md
-  130, 143  Ctrl-C or SIGTERM ended `unlade launch` at once";
+  10 to 89  an operation on the cluster failed; each reason has a code: ",
+    env!("CARGO_PKG_REPOSITORY"),
+    "/blob/main/docs/reference/exit-codes.md
+  130, 143  Ctrl-C or SIGTERM ended `unlade launch` at once"
+);
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -83,7 +87,7 @@ mod tests {
             let (code, meaning) = line.trim_start().split_once("  ").unwrap();
             let row = format!("| {code} | {} |", meaning.replace("--strict", "`--strict`"));
             let row = row.replace(
-                "https://github.com/unlade/unlade/blob/main/docs/reference/exit-codes.md",
+                concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/reference/exit-codes.md"),
                 "[exit-codes.md](exit-codes.md)",
             );
             assert!(reference.contains(&row), "{row}");

@@ -121,36 +121,27 @@ impl Error {
     /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Unsupported { transport, text } if transport == DOCKER => {
-                let name = text.trim_start_matches("docker:").trim_start_matches('/');
-                let name = with_registry(name);
-                Some(format!("use docker://{name}, with two slashes before the name"))
-            }
+            Self::Unsupported { transport, text } if transport == DOCKER => Some(format!(
+                "use docker://{}, with two slashes before the name",
+                text.trim_start_matches("docker:").trim_start_matches('/')
+            )),
             Self::Unsupported { text, .. } => Some(format!(
                 "copy it first: `skopeo copy {text} oci-archive:image.tar`, and then use \
                  oci-archive:image.tar"
             )),
             Self::Select { .. } => Some(
                 "use oci:DIRECTORY[:TAG|@DIGEST], oci-archive:FILE[:TAG|@DIGEST], \
-                 or docker-archive:FILE[:NAME[:TAG]]; :@N selects the image with the index N, counted from 0"
+                 or docker-archive:FILE[:NAME[:TAG]]; :@N selects the image with the index N, \
+                 counted from 0"
                     .to_owned(),
             ),
             Self::NoTransport { text } => Some(format!(
-                "use oci:{text} for a directory, oci-archive:{text} for a file, or docker://{} for a \
-                 registry",
-                with_registry(text)
+                "use oci:{text} for a directory, oci-archive:{text} for a file, or docker://{text} \
+                 for a registry"
             )),
             Self::NoPath { .. } | Self::Name(_) => None,
         }
     }
-}
-
-/// Returns the name of an image with a registry: `name`, or a placeholder before it if it does not
-/// begin with a host. No registry is the default one.
-pub(crate) fn with_registry(name: &str) -> String {
-    let host = name.split_once('/').map_or("", |(host, _)| host);
-    let is_host = host == "localhost" || host.contains(['.', ':']);
-    if is_host { name.to_owned() } else { format!("REGISTRY/{name}") }
 }
 
 impl FromStr for Source {

@@ -182,8 +182,8 @@ impl Error {
                  {registry}`"
             )),
             Self::Denied { registry, credentials: Some(origin), .. } => Some(format!(
-                "if the credentials from {origin} have expired, renew them there, for example with \
-                 `podman login {registry}` or `docker login {registry}` if it is a file"
+                "renew the credentials from {origin} if they have expired; for a file, use \
+                 `podman login {registry}` or `docker login {registry}`"
             )),
             Self::Forbidden { .. } => Some(
                 "check the address of the registry: a registry on the Internet must not refer to a \
@@ -237,8 +237,8 @@ fn certificate_hint(error: &CertificateError) -> Option<&'static str> {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "correct the clock of this machine"
         }
-        // The verifier has no type for this error that is public, but many self-signed certificates
-        // cause it.
+        // Self-signed certificates often cause this error. Its type belongs to rustls-webpki, which
+        // is not a direct dependency, so the error is recognised by its text.
         CertificateError::Other(error) if error.0.to_string() == "CaUsedAsEndEntity" => {
             "give the registry a certificate that is not a CA certificate \
              (basicConstraints=CA:FALSE)"

@@ -50,7 +50,8 @@ pub enum Error {
     /// The format cannot represent the catalog: the names of the package, the channel and the
     /// bundle are parts of the name of a file.
     #[error(
-        "the format of opm's cache cannot store the bundle {0:?}: the name of its file is invalid, too long or not unique"
+        "the format of opm's cache cannot store the bundle {0:?}: the name of its file is \
+         invalid, too long or not unique"
     )]
     Name(String),
     /// The format cannot represent the catalog: the schema and the package of an entry are names of

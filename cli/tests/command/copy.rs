@@ -36,7 +36,7 @@ fn a_copy_that_cannot_be_made_is_explained() {
     let source = format!("oci:{}", directory.path().join("layout").display());
     let stderr = unlade(["copy", &source, "elsewhere"]).failure(2);
     assert!(stderr.contains("\"elsewhere\" has no transport"), "{stderr}");
-    assert!(stderr.contains("docker://REGISTRY/elsewhere for a registry"), "{stderr}");
+    assert!(stderr.contains("docker://elsewhere for a registry"), "{stderr}");
     let other = format!("dir:{}", directory.path().display());
     let stderr = unlade(["copy", &source, &other]).failure(1);
     assert!(stderr.contains("already exists and is not empty"), "{stderr}");
@@ -77,7 +77,7 @@ fn a_destination_that_is_not_text_is_refused() {
 #[test]
 fn a_name_that_may_be_in_a_registry_is_explained() {
     let stderr = unlade(["unpack", "bundles/etcd"]).failure(1);
-    assert!(stderr.contains("use docker://REGISTRY/bundles/etcd"), "{stderr}");
+    assert!(stderr.contains("use docker://bundles/etcd"), "{stderr}");
     let stderr = unlade(["unpack", "bundles/etcd.tar"]).failure(1);
     assert!(!stderr.contains("docker://"), "{stderr}");
 }

@@ -165,14 +165,13 @@ impl Meta {
     }
 }
 
-/// Folds a key as `cases.Fold` of golang.org/x/text does. Its result is different text for some
-/// letters, such as those of the Cherokee, but the same keys become equal.
+/// Folds a key, so that the same keys are equal as after `cases.Fold` of golang.org/x/text. The
+/// folded text itself can differ, for example for Cherokee letters.
 fn fold(key: &str) -> String {
     let mut folded = String::with_capacity(key.len());
     for character in key.chars() {
         match character {
-            // The dotless i has no capital letter of its own, and the capital sharp s is not that
-            // of the small one.
+            // Only these two letters fold differently from the lower case of their upper case.
             '\u{131}' => folded.push(character),
             '\u{1e9e}' => folded.push_str("ss"),
             _ => folded.extend(character.to_uppercase().flat_map(char::to_lowercase)),

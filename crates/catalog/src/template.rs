@@ -123,7 +123,8 @@ pub enum Error {
     NoBundles,
     /// The preferred kind of channel is unknown, or is not generated.
     #[error(
-        "the defaultChannelTypePreference {:?} is not the type of a generated channel: minor or major",
+        "the defaultChannelTypePreference {:?} is not the type of a generated channel: minor \
+         or major",
         shorten(.0)
     )]
     Preference(String),

@@ -52,7 +52,7 @@ pub enum Error {
         problem: &'static str,
     },
     /// The budget of a [`Reader`](super::Reader) is exhausted.
-    #[error("the texts need more than {limit} {what}")]
+    #[error("reading the texts needs more than {limit} {what}")]
     Exhausted {
         /// The unit of the limit.
         what: &'static str,

@@ -6,7 +6,7 @@ use std::path::{Path as FilePath, PathBuf};
 use unlade_bundle::source;
 use unlade_name::ImageReference;
 
-use crate::{Remedy, Transport, digest, extract, layer, manifest, reference, store};
+use crate::{Remedy, Transport, digest, extract, layer, manifest, store};
 
 /// An error that prevents a bundle from being read from an image.
 #[derive(Debug, thiserror::Error)]
@@ -152,8 +152,7 @@ impl Error {
             Self::Store(store::Error::Open { path, source })
                 if source.kind() == io::ErrorKind::NotFound && may_be_remote(path) =>
             {
-                let name = reference::with_registry(&path.to_string_lossy());
-                Some(format!("to read an image from a registry, use docker://{name}"))
+                Some(format!("to read an image from a registry, use docker://{}", path.display()))
             }
             _ => None,
         }

@@ -19,6 +19,11 @@ use Entry::{
     Served, Tar, Template, Yaml,
 };
 
+/// The size of an input up to which results are written and read again, in bytes. Above it, a
+/// second value would count as cost of the reader. It is above the sizes of fuzzing and of the
+/// comparison of costs.
+const CHECKED_AGAIN: usize = 1 << 20;
+
 /// A reader of untrusted bytes. Each has a fuzz target of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Entry {

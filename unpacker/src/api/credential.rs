@@ -57,7 +57,8 @@ pub(crate) enum Token {
 #[non_exhaustive]
 pub(crate) enum Error {
     #[error(
-        "--kubeconfig was not given, and {variable} is not set, so the unpacker is not running in a pod"
+        "--kubeconfig was not given, and {variable} is not set, so the unpacker is not \
+         running in a pod"
     )]
     NotInPod { variable: &'static str },
     #[error("{variable} is {value:?}, which is not a valid {expected}")]

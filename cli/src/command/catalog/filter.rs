@@ -41,7 +41,7 @@ pub(super) fn run(args: Filter, screen: &Screen) -> Result<(), Error> {
         }
     }
     let plan = Plan::new(&reading.catalog, &needs, &choices)?;
-    // The filtered catalog needs memory too.
+    // Their memory is free before the filtered catalog is read.
     drop((reading.catalog, needs));
     let form = output.into();
     let filtered = Filtered::read(path, &plan, form, &limits)?;
@@ -109,7 +109,7 @@ impl Writer<'_> {
     fn add(&self, meta: Meta, place: &Place) -> Result<(), Error> {
         let (json, rank) = (self.plan.apply(&meta), Rank::from_meta(&meta));
         let (Some(json), Some(rank)) = (json, rank) else { return Ok(()) };
-        // Its text is read again below.
+        // Its memory is free before the text is read again.
         drop(meta);
         let text = self.form.write(&json, &self.limits.document).map_err(Error::Emit)?;
         // Other threads wait only while the file is added, not while it is read.

@@ -220,7 +220,8 @@ fn image_problem(image: &str) -> Option<String> {
             let limit = MAX_IMAGE_NAME;
             (length > limit).then(|| {
                 format!(
-                    "the registry and the repository are {length} bytes long, but the limit is {limit}"
+                    "the registry and the repository are {length} bytes long, but the limit is \
+                     {limit}"
                 )
             })
         }

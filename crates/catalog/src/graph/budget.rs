@@ -26,6 +26,7 @@ pub(crate) struct Budget {
     work: Counter,
 }
 
+#[derive(Clone)]
 struct Counter {
     used: usize,
     limit: usize,
@@ -43,7 +44,7 @@ impl Budget {
 
     /// Returns an error if `number` more edges would exceed the limit.
     pub(super) fn check_edges(&self, number: usize) -> Result<(), DrawError> {
-        Counter { ..self.edges }.add(number, |limit| DrawError::Edges { limit })
+        self.edges.clone().add(number, |limit| DrawError::Edges { limit })
     }
 
     pub(super) fn add_text(&mut self, size: usize) -> Result<(), DrawError> {

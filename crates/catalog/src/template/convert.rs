@@ -7,6 +7,9 @@ use unlade_yaml::json::quote;
 use super::{Error, Kind, first_error};
 use crate::{BUNDLE, Catalog, File, Limits, meta::text, write::escape_html};
 
+/// The schemas of the templates into which a catalog can be converted.
+const CONVERTIBLE: &str = "olm.template.basic or olm.template.substitutes";
+
 /// Converts a catalog into a template. Returns its compact JSON, as Go's `json.Marshal` writes it.
 /// In a basic template, the bundles have only their images.
 ///
@@ -19,7 +22,7 @@ pub fn convert(input: impl Read, kind: Kind, limits: &Limits) -> Result<String, 
         Kind::Substitutes => r#","substitutions":[]"#,
         Kind::Semver => {
             let schema = kind.schema().to_owned();
-            return Err(Error::Schema { schema, expected: "basic or substitutes" });
+            return Err(Error::Schema { schema, expected: CONVERTIBLE });
         }
     };
     let mut entries: Vec<String> = Vec::new();

@@ -6,12 +6,8 @@ use unlade_bundle::{Content, Directory, File, Limits, Reading, layout};
 use unlade_config_map::{ConfigMap, Encoding, decode, encode, fill, fill_over, object::Bytes};
 use unlade_loader::{Options, Strictness, load_config_maps};
 
-use super::explain;
+use super::{CHECKED_AGAIN, explain};
 use crate::image::parts;
-
-/// The size up to which a ConfigMap is written and read again, in bytes. It is above the sizes of
-/// fuzzing and of the comparison of costs.
-const REREAD: usize = 1 << 20;
 
 pub(super) fn annotations(input: &[u8]) {
     let limits = Limits::default();
@@ -70,8 +66,7 @@ pub(super) fn config_map(input: &[u8]) {
             return;
         }
     };
-    // A second ConfigMap would count as memory of the reader.
-    if input.len() <= REREAD {
+    if input.len() <= CHECKED_AGAIN {
         let written = serde_json::to_vec(&config_map).unwrap_or_default();
         let again = ConfigMap::parse_json(&written).ok();
         assert!(again.as_ref() == Some(&config_map), "written and read again, it has changed");

@@ -10,7 +10,7 @@ use unlade_catalog::template::{self, Kind};
 use unlade_catalog::{Catalog, File, Form, Limits, MAX_PROBLEMS, Meta, Place, Severity};
 use unlade_yaml::decode_unstructured;
 
-use super::explain;
+use super::{CHECKED_AGAIN, explain};
 use crate::image::parts;
 
 /// Checks that a file of a catalog always has the same problems, and that each names the file.
@@ -32,10 +32,6 @@ const REREAD: usize = 1 << 10;
 /// The size up to which graphs are drawn from an entry on too, in bytes.
 const CHECKED: usize = 64 << 10;
 
-/// The size of a catalog up to which its metas are read again, in bytes. It is above the sizes of
-/// fuzzing and of the comparison of costs.
-const REREAD_CATALOG: usize = 1 << 20;
-
 /// Checks that rendered metas are rendered to the same text again.
 pub(super) fn rendered(input: &[u8]) {
     let limits = Limits::default();
@@ -47,7 +43,7 @@ pub(super) fn rendered(input: &[u8]) {
     each_meta(input, |meta, _| {
         write(&meta, Migration::CsvMetadata);
         let Some(texts) = write(&meta, Migration::None) else { return };
-        if input.len() > REREAD_CATALOG {
+        if input.len() > CHECKED_AGAIN {
             return;
         }
         for text in texts.iter().filter(|text| text.len() <= REREAD) {
