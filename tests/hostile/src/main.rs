@@ -5,6 +5,7 @@
 //! hostile families                 the families, one on each line
 //! hostile input FAMILY SIZE FILE   writes an input
 //! hostile run ENTRY FILE           reads it, and prints its time and memory
+//! hostile each ENTRY FILE...       reads each in a process of its own, and prints its ID and status
 //! hostile runs FAMILY SIZE DIRECTORY  writes an input of at most SIZE bytes for the real programs,
 //!                                  and prints how each of them is run
 //! hostile seeds DIRECTORY             writes what fuzzing starts from, below DIRECTORY/ENTRY
@@ -17,6 +18,7 @@ use std::panic;
 use std::path::Path;
 use std::process::ExitCode;
 
+use fork::Fork;
 use serde_json::json;
 use unlade_hostile::{Cost, Entry, Family, program};
 use unlade_yaml::is_panic_caught;
@@ -52,6 +54,22 @@ fn command(words: &[&str]) -> Result<(), Box<dyn Error>> {
             let cost = Cost::measure(entry.parse()?, &fs::read(file)?);
             writeln!(output, "{:.3} s, {} MiB", cost.cpu.as_secs_f64(), cost.memory >> 20)?;
         }
+        ["each", entry, files @ ..] => {
+            let entry: Entry = entry.parse()?;
+            // Valgrind translates code before it runs first, and each child inherits that.
+            for family in Family::all().filter(|family| family.entry == entry) {
+                entry.run(&family.input(SEEDS[0]));
+            }
+            for file in files {
+                match fork::fork()? {
+                    Fork::Child => {
+                        entry.run(&fs::read(file)?);
+                        return Ok(());
+                    }
+                    Fork::Parent(id) => writeln!(output, "{id} {}", fork::waitpid(id)?)?,
+                }
+            }
+        }
         ["runs", family, size, directory] => {
             let family = find(family)?;
             let input = family.input_within(size.parse()?);
@@ -65,7 +83,7 @@ fn command(words: &[&str]) -> Result<(), Box<dyn Error>> {
             writeln!(output, "{}", json!({"program": "hostile", "arguments": arguments}))?;
         }
         ["seeds", directory] => seeds(directory.as_ref())?,
-        _ => return Err("entries | families | input | run | runs | seeds".into()),
+        _ => return Err("entries | families | input | run | each | runs | seeds".into()),
     }
     Ok(())
 }

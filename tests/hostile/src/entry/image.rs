@@ -1,10 +1,7 @@
 //! Images in files and directories.
 
-use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
-
-use tempfile::TempDir;
 
 use super::explain;
 use crate::image;
@@ -13,7 +10,6 @@ use crate::program::image_file;
 pub(super) fn layout(input: &[u8]) {
     scratch(|directory| {
         let path = directory.join("layout");
-        let _ = fs::remove_dir_all(&path);
         for (name, bytes) in image::layout(input) {
             let file = path.join(name);
             if let Some(directory) = file.parent() {
@@ -43,7 +39,6 @@ pub(super) fn extract(input: &[u8]) {
     scratch(|directory| {
         let (path, into) = (directory.join("catalog.tar"), directory.join("extracted"));
         write(&path, &image_file(&template, |template| image::archive(&image::docker(template))));
-        let _ = fs::remove_dir_all(&into);
         let created = fs::create_dir(&into);
         assert!(created.is_ok(), "{created:?}");
         let Ok(source) = format!("docker-archive:{}", path.display()).parse() else { return };
@@ -81,18 +76,10 @@ fn write(path: &Path, bytes: &[u8]) {
     assert!(written.is_ok(), "{}: {written:?}", path.display());
 }
 
-/// Calls `work` with a directory of this thread's own, in memory where that can be.
+/// Calls `work` with an empty directory, in memory where that is possible.
 pub(super) fn scratch(work: impl FnOnce(&Path)) {
-    thread_local! {
-        static DIRECTORY: RefCell<Option<TempDir>> = const { RefCell::new(None) };
-    }
-    DIRECTORY.with_borrow_mut(|directory| {
-        if directory.is_none() {
-            *directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).ok();
-        }
-        assert!(directory.is_some(), "no temporary directory");
-        if let Some(directory) = directory {
-            work(directory.path());
-        }
-    });
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    assert!(directory.is_ok(), "{directory:?}");
+    let Ok(directory) = directory else { return };
+    work(directory.path());
 }

@@ -50,7 +50,6 @@ pub(super) fn certificates(input: &[u8]) {
     let parts = parts(input);
     scratch(|directory| {
         let registry = directory.join("registry.example");
-        let _ = fs::remove_dir_all(&registry);
         let created = fs::create_dir(&registry);
         assert!(created.is_ok(), "{created:?}");
         for (name, bytes) in ["a.crt", "b.cert", "b.key"].into_iter().zip(parts) {

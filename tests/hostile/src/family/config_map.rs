@@ -98,13 +98,11 @@ pub(super) const FAMILIES: &[Family] = &[
     loaded("flow-files", |n| {
         let file = nested_flow();
         zipped(&count(n, |n| format!("\"f{n}\":\"{file}\",")))
-    })
-    .from(32 << 10),
+    }),
     loaded("alias-files", |n| {
         let file = aliases();
         zipped(&count(n, |n| format!("\"f{n}\":\"{file}\",")))
-    })
-    .from(32 << 10),
+    }),
     loaded("alias-file", |n| {
         let text = format!(
             "kind: ClusterServiceVersion\na: &a {}\nb: [{}]\n",
