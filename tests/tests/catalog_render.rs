@@ -56,8 +56,8 @@ struct Published {
     render_graph: String,
 }
 
-/// A catalog with duplicate keys, odd numbers or constraints, and the answers of opm: its verdict,
-/// and the SHA-256 of what it renders. `None` if it refuses to render.
+/// A catalog with duplicate keys, odd numbers, objects or constraints, and the answers of opm: its
+/// verdict, and the SHA-256 of what it renders. `None` if it refuses to render.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Odd {
@@ -139,7 +139,7 @@ fn every_published_catalog_is_accepted_and_rendered_as_by_opm() {
 }
 
 #[test]
-fn duplicate_keys_odd_numbers_and_constraints_are_read_as_by_opm() {
+fn duplicate_keys_odd_numbers_objects_and_constraints_are_read_as_by_opm() {
     let (mut different, mut n_refused) = (Vec::new(), 0);
     for odd in corpus::lines::<Odd>("catalogs/odd.jsonl") {
         let directory = TempDir::new().unwrap();

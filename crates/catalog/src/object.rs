@@ -21,7 +21,8 @@ pub(crate) fn to_json(data: &[u8], limits: &Limits) -> Result<String, yaml::Erro
     yaml::to_json(data, limits)
 }
 
-/// Checks whether an object is a ClusterServiceVersion.
+/// Checks whether an object is a ClusterServiceVersion. The letter case of the key matters, as in
+/// upstream, which reads objects without a type (apimachinery `Unstructured.GetKind`).
 pub(crate) fn is_csv(object: Value<'_>) -> bool {
-    typed::field(object, "kind").and_then(|kind| kind.as_str()) == Some(csv::KIND)
+    object.get("kind").and_then(|kind| kind.as_str()) == Some(csv::KIND)
 }

@@ -2,11 +2,10 @@
 
 use unlade_bundle::{
     property::PACKAGE as PACKAGE_PROPERTY,
-    typed,
     version::{self, Range},
 };
 use unlade_name::ImageReference;
-use unlade_yaml::{self as yaml, base64, json::Value};
+use unlade_yaml::{self as yaml, json::Value};
 
 use super::property;
 use crate::{
@@ -167,8 +166,7 @@ impl Check<'_> {
 
     /// Checks that an object is YAML or JSON.
     fn check_object(&mut self, value: Value<'_>, place: Place) {
-        let data = typed::field(value, "data").and_then(|data| data.as_str()).unwrap_or_default();
-        let Ok(bytes) = base64::decode(data) else { return };
+        let bytes = object::data(value).unwrap_or_default();
         if let Err(error) = object::to_json(&bytes, self.limits) {
             let message = format!("the object is neither YAML nor JSON: {error}");
             self.problem(Rule::BundleObject, place, message);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use unlade_bundle::{Property, csv::KIND, typed::field};
+use unlade_bundle::{Property, typed::field};
 use unlade_yaml::{
     base64,
     json::{Tree, Value, quote},
@@ -12,6 +12,7 @@ use super::{Migration, csv_metadata, write_list};
 use crate::{
     BUNDLE,
     meta::{items, text},
+    object::is_csv,
     record::{BUNDLE_OBJECT, CSV_METADATA},
     shape,
 };
@@ -122,10 +123,6 @@ fn summarize(csv: Value<'_>) -> Summary {
     let description =
         value("description").and_then(|it| it.as_str()).unwrap_or_default().to_owned();
     Summary { description, icon }
-}
-
-fn is_csv(object: Value<'_>) -> bool {
-    object.get("kind").and_then(|kind| kind.as_str()) == Some(KIND)
 }
 
 /// Returns the properties, sorted by type and value, with the objects or what replaces them at the
