@@ -214,12 +214,12 @@ async fn run_dependent(
     };
     let (rights, (admission, pod), quotas, secrets, nodes) = futures::join!(
         right::checks(cluster, pod.service_account.is_none(), lends_credentials),
-        admission::checks(cluster, plan, &facts, namespace.as_ref()),
+        admission::checks(cluster, plan, &facts, lends_credentials, namespace.as_ref()),
         quota::list(cluster),
         secrets,
         node::checks(cluster, plan, &facts),
     );
-    let quota = quota::check(quotas, plan, pod.as_ref());
+    let quota = quota::check(quotas, plan, lends_credentials, pod.as_ref());
     rights.into_iter().chain(admission).chain([quota]).chain(secrets).chain(nodes).collect()
 }
 

@@ -309,6 +309,11 @@ impl<'a> Plan<'a> {
         self.request.credentials.is_some().then(|| secret::build(self, job, id, facts))
     }
 
+    /// Returns the Secret without credentials, to try out whether it can be created.
+    pub(crate) fn secret_to_try(&self, facts: &Facts) -> Secret {
+        secret::build(self, &self.job(1, Strategy::default(), facts).name_any(), None, facts)
+    }
+
     /// Returns all objects but the ConfigMap, in the order of their creation. The Job is that of
     /// the first attempt, and the Secret contains no credentials.
     pub(crate) fn other_objects(

@@ -242,6 +242,26 @@ fn cluster_cli_check_reports_a_full_quota_even_if_dry_runs_of_pods_are_forbidden
 
 #[test]
 #[ignore = "needs a testbed"]
+fn cluster_cli_check_tries_out_the_secret_of_a_login() {
+    Stage::open("cli-check-login", |stage| {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("auth.json");
+        let auths = json!({"auths": {"registry.example": {"auth": "YTpi"}}});
+        fs::write(&file, auths.to_string()).unwrap();
+        let file = file.display().to_string();
+        let login = [IMAGE, "--pull-secret-from-login", "--authfile", &file];
+        let checks = Checks::until_failed(stage, &login, &[]);
+        assert!(checks.with_outcome("ok").contains("admission/secret"), "{checks:#?}");
+
+        let full = fault::quota(stage.namespace.name(), &["count/secrets"]);
+        stage.namespace.apply(&full);
+        Checks::until_failed(stage, &login, &["admission/secret", "quota/room"]);
+        Checks::until_failed(stage, &[IMAGE], &[]);
+    });
+}
+
+#[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_check_looks_at_secrets_and_accounts() {
     Stage::open("cli-check-given", |stage| {
         for (name, server) in [("good", "registry.example"), ("other", "registry.test")] {

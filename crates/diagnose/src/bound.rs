@@ -1,5 +1,7 @@
 //! Limits on the size of a failure, which is written into an annotation.
 
+use std::collections::HashSet;
+
 use super::{Failure, ObjectRef};
 
 /// The maximum number of log lines in a failure.
@@ -14,20 +16,21 @@ pub(super) const MAX_FAILURE: usize = 4096;
 impl Failure {
     /// Returns the failure with every text truncated to 1 KiB, or to less if that is necessary for
     /// a JSON of at most 4 KiB. At most [`MAX_LOG_LINES`] lines of the log are kept, each truncated
-    /// to a quarter of that size.
+    /// to a quarter of that size. Repeated remedies are removed.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         let surplus = self.evidence.log.len().saturating_sub(MAX_LOG_LINES);
         self.evidence.log.drain(..surplus);
+        // A failure that was read from an annotation can repeat a remedy.
+        let mut seen = HashSet::new();
+        self.remedies.retain(|remedy| seen.insert(*remedy));
         for longest in [MAX_TEXT, 512, 256, 128, 32] {
             self.cut(longest);
             // Serialization cannot fail: there are only strings, numbers and lists.
             if serde_json::to_string(&self).is_ok_and(|json| json.len() <= MAX_FAILURE) {
-                return self;
+                break;
             }
         }
-        // Only a log of control characters, which take six bytes each as JSON, is still too large.
-        self.evidence.log.clear();
         self
     }
 
@@ -65,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Evidence, Reason};
+    use crate::{Evidence, Reason, Remedy};
 
     #[test]
     fn text_is_cut_between_characters() {
@@ -97,6 +100,7 @@ mod tests {
         fn failure_is_at_most_4_kib_of_json_whatever_it_quotes(
             text in "(\u{1}|é|x|\n){0,3000}",
             n_lines in 0usize..40,
+            n_remedies in 0usize..1_000,
         ) {
             let quoted = Some(text.clone());
             let mut failure = Failure::new(Reason::Killed, &text).with_evidence(Evidence {
@@ -107,6 +111,7 @@ mod tests {
                 ..Evidence::default()
             });
             failure.hint = quoted;
+            failure.remedies = [Remedy::PullSecret, Remedy::Check].repeat(n_remedies);
             let failure = failure.with_log(std::iter::repeat_n(text.as_str(), n_lines));
             prop_assert!(serde_json::to_string(&failure).unwrap().len() <= MAX_FAILURE);
         }

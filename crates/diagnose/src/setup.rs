@@ -17,7 +17,7 @@ pub(super) fn classify_setup(pod: &Pod, object: &ObjectRef, events: &[&Event]) -
     let cause = quoted(message);
     let failure = match event::reason(event) {
         // The node has made progress since.
-        "Pulling" | "Pulled" | "Created" | "Started" => return None,
+        reason if PROGRESS.contains(&reason) => return None,
         "FailedMount" | "FailedAttachVolume" if is_missing_account(message) => Failure::new(
             Reason::NoServiceAccount,
             format!("the service account of {object} does not exist: {cause}"),
@@ -31,6 +31,9 @@ pub(super) fn classify_setup(pod: &Pod, object: &ObjectRef, events: &[&Event]) -
     Some(failure.with_evidence(event::evidence(event, object)))
 }
 
+/// The reasons of events that show that a node has set up the pod.
+const PROGRESS: [&str; 4] = ["Pulling", "Pulled", "Created", "Started"];
+
 fn is_relevant(reason: &str) -> bool {
     const FAILED: [&str; 7] = [
         "FailedMount",
@@ -41,7 +44,6 @@ fn is_relevant(reason: &str) -> bool {
         "FailedCreatePodContainer",
         "FailedSync",
     ];
-    const PROGRESS: [&str; 4] = ["Pulling", "Pulled", "Created", "Started"];
     FAILED.contains(&reason) || PROGRESS.contains(&reason)
 }
 

@@ -1,5 +1,5 @@
-//! Checks of admission: every object of a launch is created as a dry run, the pod once for each
-//! strategy.
+//! Checks of admission: every object of a launch but the RoleBinding is created as a dry run, the
+//! pod once for each strategy.
 
 use futures::future::OptionFuture;
 use k8s_openapi::api::core::v1::{Namespace, PodSpec};
@@ -22,6 +22,7 @@ const LEVEL: Topic = Topic(Category::Admission, "pod-security");
 const CONFIG_MAP: Tried = (Topic(Category::Admission, "configmap"), "the ConfigMap");
 const ACCOUNT: Tried = (Topic(Category::Admission, "serviceaccount"), "the ServiceAccount");
 const ROLE: Tried = (Topic(Category::Admission, "role"), "the Role");
+const SECRET: Tried = (Topic(Category::Admission, "secret"), "the Secret with the credentials");
 const JOB: Tried = (Topic(Category::Admission, "job"), "the Job");
 const INJECT: Tried =
     (Topic(Category::Admission, "pod-inject"), "the pod with the unpacker injected");
@@ -33,12 +34,13 @@ type DryRunResult<K> = Result<K, Refusal>;
 /// The check of an object, and the name of the object in messages.
 type Tried = (Topic, &'static str);
 
-/// Creates every object as a dry run. Also returns a pod as the API server would store it, if it
-/// accepts one.
+/// Creates the objects as a dry run, with the Secret if the launch gives the nodes credentials.
+/// Also returns a pod as the API server would store it, if it accepts one.
 pub(super) async fn checks(
     cluster: &Cluster<'_>,
     plan: &Plan<'_>,
     facts: &Facts,
+    lends_credentials: bool,
     namespace: Option<&Namespace>,
 ) -> (Vec<Check>, Option<PodSpec>) {
     let candidates = plan.options().candidates(plan.image());
@@ -50,16 +52,22 @@ pub(super) async fn checks(
         generate_name(&mut access.role.metadata);
         access
     });
+    let secret = lends_credentials.then(|| {
+        let mut secret = plan.secret_to_try(facts);
+        generate_name(&mut secret.metadata);
+        secret
+    });
     let job = plan.job_to_try(candidates.first().copied().unwrap_or_default(), facts);
     let pod = |strategy| has(strategy).then(|| plan.pod_to_try(strategy, facts));
     let (inject, mount) = (pod(Strategy::Inject), pod(Strategy::ImageVolume));
-    let (config_map, account, role, job, inject, mount) = futures::join!(
+    let (config_map, account, role, secret, job, inject, mount) = futures::join!(
         cluster.try_out(CONFIG_MAP.1, &config_map),
         OptionFuture::from(
             access.as_ref().map(|access| cluster.try_out(ACCOUNT.1, &access.service_account))
         ),
         // A dry run of the RoleBinding would fail, because the Role does not exist yet.
         OptionFuture::from(access.as_ref().map(|access| cluster.try_out(ROLE.1, &access.role))),
+        OptionFuture::from(secret.as_ref().map(|secret| cluster.try_out(SECRET.1, secret))),
         cluster.try_out(JOB.1, &job),
         OptionFuture::from(inject.as_ref().map(|pod| cluster.try_out(INJECT.1, pod))),
         OptionFuture::from(mount.as_ref().map(|pod| cluster.try_out(MOUNT.1, pod))),
@@ -73,6 +81,7 @@ pub(super) async fn checks(
     checks.push(judge(CONFIG_MAP, config_map, Outcome::Failed));
     checks.extend(account.map(|it| judge(ACCOUNT, it, Outcome::Failed)));
     checks.extend(role.map(|it| judge(ROLE, it, Outcome::Failed)));
+    checks.extend(secret.map(|it| judge(SECRET, it, Outcome::Failed)));
     checks.push(judge(JOB, job, Outcome::Failed));
     checks.extend(pods(inject, mount));
     checks.extend(volumes);

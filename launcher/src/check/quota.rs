@@ -27,6 +27,8 @@ const COUNTED_ACCOUNT: [&str; 3] = [
     "count/roles.rbac.authorization.k8s.io",
     "count/rolebindings.rbac.authorization.k8s.io",
 ];
+/// The objects that a launch creates in addition if it gives the nodes credentials.
+const COUNTED_CREDENTIALS: [&str; 2] = ["secrets", "count/secrets"];
 /// The resources that a pod must set if a quota limits them (the quota evaluator of pods).
 const REQUIRED: [&str; 6] =
     ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
@@ -44,6 +46,7 @@ pub(super) async fn list(cluster: &Cluster<'_>) -> Result<Vec<ResourceQuota>, Fa
 pub(super) fn check(
     quotas: Result<Vec<ResourceQuota>, Failure>,
     plan: &Plan<'_>,
+    lends_credentials: bool,
     admitted: Option<&PodSpec>,
 ) -> Check {
     let quotas = match quotas {
@@ -56,14 +59,16 @@ pub(super) fn check(
     let makes_account = plan.options().pod.service_account.is_none();
     let planned = || plan.pod_to_try(Strategy::Inject, &Facts::default()).spec;
     let pod = admitted.cloned().or_else(planned).unwrap_or_default();
-    judge(&quotas, &needs(&pod, makes_account), admitted.is_some())
+    judge(&quotas, &needs(&pod, makes_account, lends_credentials), admitted.is_some())
 }
 
 /// Returns what a launch uses, by the names of quotas. All containers have the same resources and
 /// run one after the other, so the pod uses as much as one container.
-fn needs(pod: &PodSpec, makes_account: bool) -> BTreeMap<String, Amount> {
+fn needs(pod: &PodSpec, makes_account: bool, lends_credentials: bool) -> BTreeMap<String, Amount> {
     let account: &[&str] = if makes_account { &COUNTED_ACCOUNT } else { &[] };
-    let counted = COUNTED.iter().chain(account).map(|&name| (name.to_owned(), Amount::ONE));
+    let credentials: &[&str] = if lends_credentials { &COUNTED_CREDENTIALS } else { &[] };
+    let counted = COUNTED.iter().chain(account).chain(credentials);
+    let counted = counted.map(|&name| (name.to_owned(), Amount::ONE));
     let mut needs: BTreeMap<_, _> = counted.collect();
     let resources = pod.containers.first().and_then(|container| container.resources.as_ref());
     let Some(resources) = resources else { return needs };

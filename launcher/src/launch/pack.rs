@@ -196,7 +196,7 @@ async fn running_packs(launch: &Launch<'_>) -> Vec<Job> {
     match response.and_then(|response| response.expect_value(doing)) {
         Ok(jobs) => jobs.items.into_iter().filter(|job| !condition::is_over(job)).collect(),
         Err(failure) => {
-            warn!(%failure, "running packs are not adopted");
+            warn!(%failure, "cannot find running packs, so none is adopted");
             Vec::new()
         }
     }

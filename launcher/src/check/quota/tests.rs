@@ -4,7 +4,7 @@ use super::*;
 
 fn ours(resources: &Value) -> BTreeMap<String, Amount> {
     let pod = json!({"containers": [{"name": "unpack", "resources": resources}]});
-    needs(&serde_json::from_value(pod).unwrap(), true)
+    needs(&serde_json::from_value(pod).unwrap(), true, false)
 }
 
 fn usual() -> BTreeMap<String, Amount> {
@@ -56,7 +56,23 @@ fn objects_of_an_account_are_not_counted_with_a_given_one() {
     let full = json!({"count/roles.rbac.authorization.k8s.io": "0"});
     let quotas = [quota(&full, &json!({}))];
     assert_eq!(judge(&quotas, &usual(), true).outcome, Outcome::Failed);
-    assert_eq!(judge(&quotas, &needs(&PodSpec::default(), false), true).outcome, Outcome::Ok);
+    assert_eq!(
+        judge(&quotas, &needs(&PodSpec::default(), false, false), true).outcome,
+        Outcome::Ok
+    );
+}
+
+#[test]
+fn the_secret_of_a_launch_is_counted_only_with_credentials() {
+    for name in ["secrets", "count/secrets"] {
+        let quotas = [quota(&json!({name: "0"}), &json!({}))];
+        let outcome = |lends_credentials| {
+            let needs = needs(&PodSpec::default(), true, lends_credentials);
+            judge(&quotas, &needs, true).outcome
+        };
+        assert_eq!(outcome(true), Outcome::Failed, "{name}");
+        assert_eq!(outcome(false), Outcome::Ok, "{name}");
+    }
 }
 
 #[test]
