@@ -65,7 +65,7 @@ pub struct Limits {
     /// The maximum number of patterns in all `.indexignore` files.
     pub patterns: usize,
     /// The maximum work for patterns: the number of bytes in all patterns, multiplied by the number
-    /// of bytes in the paths of all files.
+    /// of bytes in the paths of all files. A unit takes about 3 ns.
     pub pattern_work: u64,
     /// The maximum number of threads.
     pub threads: NonZeroUsize,
@@ -75,7 +75,7 @@ impl Default for Limits {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let catalog = unlade_catalog::Limits::default();
-        Self { catalog, entries: 1_000_000, patterns: 1_000, pattern_work: 4_000_000_000, threads }
+        Self { catalog, entries: 1_000_000, patterns: 1_000, pattern_work: 300_000_000, threads }
     }
 }
 

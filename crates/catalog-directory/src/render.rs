@@ -9,6 +9,9 @@ use unlade_catalog::{Form, Meta, Place, Problem, Problems, Rank, Rule};
 
 use crate::{Error, Limits, Sorted, Store, visit_metas};
 
+/// The message about a meta without a package, which has no place in the order.
+const LOST: &str = "it has no package, so it is dropped";
+
 /// Collects the metas of several catalogs, and writes them in the order of `opm render`.
 ///
 /// Several threads read a directory. The memory contains a few documents for each thread, and what
@@ -79,7 +82,7 @@ impl Renderer {
             Err(error) => return problem(Rule::NotAMeta, error.to_string()),
         };
         let Some(rank) = Rank::from_meta(&meta) else {
-            return problem(Rule::LostMeta, "it has no package, so it is dropped".to_owned());
+            return problem(Rule::LostMeta, LOST.to_owned());
         };
         let text = match self.write(json) {
             Ok(text) => text,
@@ -101,7 +104,7 @@ impl Renderer {
 
     fn add_meta(&self, meta: &Meta, place: &Place, found: &Mutex<Found>) {
         let result = match Rank::from_meta(meta) {
-            None => Ok(Err((Rule::LostMeta, "it has no package, so it is dropped".to_owned()))),
+            None => Ok(Err((Rule::LostMeta, LOST.to_owned()))),
             Some(rank) => match self.text(meta) {
                 Ok(text) => self.store.add(rank, self.n_sources, place, &text).map(Ok),
                 Err(problem) => Ok(Err(problem)),

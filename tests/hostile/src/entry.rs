@@ -14,9 +14,9 @@ use std::str::FromStr;
 
 use Entry::{
     Annotations, ApiResponse, Bundle, Call, Catalog, Certificates, ConfigMap, Credentials, Diff,
-    DockerArchive, Extract, Filter, Graph, Gzip, ImageLayout, Json, Kubeconfig, Load, Manifest,
-    OciArchive, Pod, PullSecret, Range, Reference, RegistriesConf, RegistryResponse, Render,
-    Served, Tar, Template, Yaml,
+    DockerArchive, Extract, Filter, Graph, Gzip, ImageLayout, IndexIgnore, Json, Kubeconfig, Load,
+    Manifest, OciArchive, Pod, PullSecret, Range, Reference, RegistriesConf, RegistryResponse,
+    Render, Served, Tar, Template, Yaml,
 };
 
 /// The size of an input up to which results are written and read again, in bytes. Above it, a
@@ -61,6 +61,8 @@ pub enum Entry {
     Gzip,
     /// The template of an OCI image layout in a directory.
     ImageLayout,
+    /// The `.indexignore` of a catalog, a separator, and the names of its files, one on each line.
+    IndexIgnore,
     /// JSON of bundles and of clusters: objects, constraints, outcomes.
     Json,
     /// A kubeconfig in the arguments of the unpacker.
@@ -98,7 +100,7 @@ pub enum Entry {
 
 impl Entry {
     /// All entries, by name.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Annotations,
         ApiResponse,
         Bundle,
@@ -114,6 +116,7 @@ impl Entry {
         Graph,
         Gzip,
         ImageLayout,
+        IndexIgnore,
         Json,
         Kubeconfig,
         Load,
@@ -150,6 +153,7 @@ impl Entry {
             Graph => "graph",
             Gzip => "gzip",
             ImageLayout => "image_layout",
+            IndexIgnore => "index_ignore",
             Json => "json",
             Kubeconfig => "kubeconfig",
             Load => "load",
@@ -191,6 +195,7 @@ impl Entry {
             Graph => catalog::graph(input),
             Gzip => bundle::gzip(input),
             ImageLayout => image::layout(input),
+            IndexIgnore => catalog::index_ignore(input),
             Json => text::json(input),
             Kubeconfig => cluster::kubeconfig(input),
             Load => bundle::load(input),

@@ -6,6 +6,7 @@ mod catalog;
 mod cluster;
 mod config_map;
 mod document;
+mod ignore;
 mod image;
 mod name;
 mod package;
@@ -56,6 +57,7 @@ impl Family {
             cluster::FAMILIES,
             config_map::FAMILIES,
             document::FAMILIES,
+            ignore::FAMILIES,
             image::FAMILIES,
             name::FAMILIES,
             package::FAMILIES,
@@ -100,13 +102,15 @@ impl Family {
 
     /// Returns whether the cost grows with the square of the size, up to a limit that is too large
     /// for a comparison of costs: the edges of ranges, lines with a long name, comparisons with
-    /// ranges, steps that complete a channel, and checks after each substitution. Tests of
-    /// `unlade_catalog` check these limits.
+    /// ranges, steps that complete a channel, comparisons of patterns with names, and checks after
+    /// each substitution. Tests of `unlade_catalog` and `unlade_catalog_directory` check these
+    /// limits.
     pub fn is_bounded(&self) -> bool {
         match self.entry {
             Entry::Graph => ["ranges-of-all", "skip-ranges", "long-names-chosen-by-many-needs"]
                 .contains(&self.name),
             Entry::Filter => ["long-required-range", "gaps-in-a-channel"].contains(&self.name),
+            Entry::IndexIgnore => self.name == "patterns-and-names",
             Entry::Template => self.name.starts_with("substitutions"),
             _ => false,
         }

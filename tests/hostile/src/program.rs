@@ -1,7 +1,9 @@
 //! The inputs of the real programs: files and directories that they read.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -94,6 +96,13 @@ pub fn write(entry: Entry, input: &[u8], directory: &Path) -> io::Result<Vec<Run
             let path = path.display().to_string();
             let arguments = vec!["--cache-only".to_owned(), path];
             Ok(vec![Run { program: Program::Server, arguments }])
+        }
+        Entry::IndexIgnore => {
+            let path = directory.join("catalog");
+            write_ignored(&path, input)?;
+            let arguments = ["catalog", "validate", &path.display().to_string()];
+            let arguments = arguments.map(str::to_owned).into();
+            Ok(vec![Run { program: Program::Unlade, arguments }])
         }
         Entry::ConfigMap | Entry::Load => config_map(directory, input),
         Entry::Gzip => packed(directory, &[("csv.yaml", input)]),
@@ -230,6 +239,24 @@ pub(crate) fn image_file(input: &[u8], build: fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     bytes
 }
 
+/// Writes the `.indexignore` and the empty files of a catalog. Names that a file cannot have are
+/// left out.
+pub(crate) fn write_ignored(directory: &Path, input: &[u8]) -> io::Result<()> {
+    let parts = parts(input);
+    let [patterns, names @ ..] = parts.as_slice() else { return Ok(()) };
+    write_file(&directory.join(".indexignore"), patterns)?;
+    let is_name = |name: &&[u8]| {
+        (1..=255).contains(&name.len())
+            && !name.contains(&b'/')
+            && !name.contains(&0)
+            && !matches!(*name, b"." | b".." | b".indexignore")
+    };
+    for name in names.concat().split(|byte| *byte == b'\n').filter(is_name) {
+        fs::write(directory.join(OsStr::from_bytes(name)), "")?;
+    }
+    Ok(())
+}
+
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
@@ -273,6 +300,9 @@ pub fn ordinary(entry: Entry) -> Vec<Vec<u8>> {
         Entry::PullSecret => {
             let secret = br#"{"auths":{"registry.example:5000":{"auth":"YTpi"},"*.example":{}}}"#;
             vec![image::join(&[b"registry.example:5000/a/b:1", secret])]
+        }
+        Entry::IndexIgnore => {
+            vec![image::join(&[b"# a\n*.txt\n!a[b-d]?.txt\n/a/**\nb/\n", b"a.yaml\nabc.txt\n"])]
         }
         Entry::Call => [
             "/api.Registry/GetPackage\n\0\0\0\0\x05\n\x03tea",

@@ -22,7 +22,8 @@ pub(crate) struct Package {
     pub(crate) closure: BTreeSet<String>,
 }
 
-/// The platforms of users. Dependencies for other platforms, such as browsers, are ignored.
+/// The platforms whose dependencies are checked. Dependencies for others, such as browsers, are
+/// ignored.
 const PLATFORMS: [&str; 3] =
     ["x86_64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-pc-windows-msvc"];
 

@@ -1,6 +1,7 @@
 //! File-based catalogs: what is read from them, and what is made from them.
 
 use std::cell::RefCell;
+use std::num::NonZeroUsize;
 
 use unlade_catalog::diff::{self, Snapshot};
 use unlade_catalog::filter::{Choice, Needs, Plan};
@@ -8,10 +9,11 @@ use unlade_catalog::graph::{Selection, diagram::Diagram, dot, mermaid};
 use unlade_catalog::render::{Migration, Rendered, Source, Summary, bundle, render};
 use unlade_catalog::template::{self, Kind};
 use unlade_catalog::{Catalog, File, Form, Limits, MAX_PROBLEMS, Meta, Place, Severity};
+use unlade_catalog_directory as directory;
 use unlade_yaml::decode_unstructured;
 
-use super::{CHECKED_AGAIN, explain};
-use crate::image::parts;
+use super::{CHECKED_AGAIN, explain, image::scratch};
+use crate::{image::parts, program};
 
 /// Checks that a file of a catalog always has the same problems, and that each names the file.
 pub(super) fn file(input: &[u8]) {
@@ -23,6 +25,20 @@ pub(super) fn file(input: &[u8]) {
         assert!(problem.to_string().starts_with("catalog.yaml"), "{problem}");
     }
     assert_eq!(problems, validate(), "the problems differ from one time to the next");
+}
+
+/// Reads a catalog whose files are empty.
+pub(super) fn index_ignore(input: &[u8]) {
+    scratch(|directory| {
+        let written = program::write_ignored(directory, input);
+        assert!(written.is_ok(), "{written:?}");
+        let mut limits = directory::Limits::default();
+        limits.threads = NonZeroUsize::MIN;
+        match directory::read(directory, &limits) {
+            Ok(reading) => assert!(reading.problems.is_empty(), "{:?}", reading.problems),
+            Err(error) => _ = explain(&error),
+        }
+    });
 }
 
 /// The size up to which a written meta is read again, in bytes. It is below the sizes of which the

@@ -300,6 +300,7 @@ pub(super) const BOUNDARIES: [Boundary; 23] = [
         may_name: &[
             "unlade-bundle",
             "unlade-catalog",
+            "unlade-catalog-directory",
             "unlade-config-map",
             "unlade-diagnose",
             "unlade-launcher",
