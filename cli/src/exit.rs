@@ -17,7 +17,7 @@ pub(crate) enum Exit {
     BadBundle,
     /// The input is larger than a limit: that of a ConfigMap, or one of the `--max-...`.
     TooLarge,
-    /// `--strict` was given, and a finding reports a loss, or the catalog has a warning.
+    /// `--strict` was given, and either a finding reports a loss or the catalog has a warning.
     Reported,
     /// An operation on the cluster failed; each reason has a code of its own.
     Cluster(Reason),
@@ -41,11 +41,11 @@ impl Exit {
 /// The exit codes, as the help shows them.
 pub(crate) const TABLE: &str = concat!(
     "  0  success, or the reader of the output closed the pipe
-  1  something other than the bundle failed, such as reading a file; or the compared catalogs differ
+  1  something else failed, such as reading a file or a check; or the compared catalogs differ
   2  the arguments are invalid
   3  the input is not a bundle, a catalog or a ConfigMap, or it is invalid
   4  the input is larger than a ConfigMap or one of the limits allows
-  5  --strict was given, and a finding reports a loss, or the catalog has a warning
+  5  --strict was given, and either a finding reports a loss or the catalog has a warning
   10 to 89  an operation on the cluster failed; each reason has a code: ",
     env!("CARGO_PKG_REPOSITORY"),
     "/blob/main/docs/reference/exit-codes.md

@@ -90,7 +90,7 @@ const RULES: &[(&str, &[Rule])] = &[
     ("does not match \"olm.package\"", &[Rule::PackageProperty]),
     ("invalid image pull spec", &[Rule::ImageReference]),
     ("error parsing bundle \"", &[Rule::Version, Rule::Release]),
-    ("not found in any channel entries", &[Rule::BundleWithoutEntry]),
+    ("not found in any channel entries", &[Rule::BundleWithoutEntry, Rule::BundleName]),
     ("no olm.bundle blobs found", &[Rule::EntryWithoutBundle, Rule::BundleName]),
     ("default channel must be set", &[Rule::DefaultChannel]),
     ("must contain at least one channel", &[Rule::NoChannel, Rule::DefaultChannel]),

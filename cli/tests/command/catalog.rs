@@ -101,12 +101,13 @@ fn sarif_names_the_rule_and_the_line() {
     let catalog = write(&VALID.replace("image:", "imgae: x\nimage:"));
     let sarif = unlade(validate(&catalog, &["-o", "sarif"])).success();
     let sarif: serde_json::Value = serde_json::from_str(&sarif).unwrap();
+    let file = catalog.path().join("catalog.yaml");
     let run = &sarif["runs"][0];
     let result = &run["results"][0];
     assert_eq!(result["ruleId"], "unknown-field");
     assert_eq!(result["level"], "warning");
     let location = &result["locations"][0]["physicalLocation"];
-    assert_eq!(location["artifactLocation"]["uri"], "catalog.yaml");
+    assert_eq!(location["artifactLocation"]["uri"], format!("file://{}", file.display()));
     assert_eq!(location["region"]["startLine"], 14);
     let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
     assert!(rules.iter().any(|rule| rule["id"] == result["ruleId"]));

@@ -90,7 +90,7 @@ impl Reason {
     /// Checks whether the bundle loses something, so that a strict reader refuses it.
     ///
     /// Reserved annotations, annotations in a file other than `annotations.yaml`, ignored paths,
-    /// and files that do not belong to the bundle are not losses.
+    /// and files of `metadata/` that OLM does not use are not losses.
     pub fn is_loss(self) -> bool {
         !matches!(
             self,

@@ -152,7 +152,10 @@ impl Catalog {
                     format!("the package {shown_package} has two bundles with the name {shown:?}"),
                 );
             }
-            if is_complete && !entries.contains(name.as_str()) {
+            if name.is_empty() {
+                let message = format!("a bundle of the package {shown_package} has no name");
+                add(Rule::BundleName, message);
+            } else if is_complete && !entries.contains(name.as_str()) {
                 let message =
                     format!("no channel of the package {shown_package} has the entry {shown}");
                 add(Rule::BundleWithoutEntry, message);

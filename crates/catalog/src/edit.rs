@@ -107,7 +107,7 @@ pub fn append(file: &[u8], json: &str, limits: &Limits) -> Result<Vec<u8>, Error
             return Ok(changed);
         }
     }
-    let n_lines = file.split(|&byte| byte == b'\n').count();
+    let n_lines = file.split_inclusive(|&byte| byte == b'\n').count();
     Err(Error::Unchangeable { line: n_lines as u64 })
 }
 

@@ -31,7 +31,7 @@ use unlade_yaml::{
 };
 
 use crate::{
-    Catalog, File, Limits, Meta, MetaError, Problem, Severity,
+    Catalog, File, Limits, Meta, MetaError, Problem, Rule, Severity,
     meta::{properties, text},
     render::Rendered,
     shape::{self, Shape, format_path},
@@ -62,8 +62,8 @@ pub enum Error {
     /// The input has no document.
     #[error("the template is empty")]
     Empty,
-    /// The document is neither YAML nor JSON.
-    #[error("the template is neither YAML nor JSON")]
+    /// The document is neither YAML nor JSON, or exceeds a limit.
+    #[error("failed to parse the template")]
     Syntax(#[source] yaml::Error),
     /// The document does not have the schema of a template.
     #[error("the schema {:?} is not {expected}", shorten(.schema))]
@@ -82,13 +82,16 @@ pub enum Error {
         problem: String,
     },
     /// A document in the template cannot be read.
-    #[error("entry {index}: {problem}")]
+    #[error("entry {index}: {}", .problem.message)]
     Entry {
         /// Its index, counted from 0.
         index: u64,
         /// What is wrong with it.
-        problem: String,
+        problem: Problem,
     },
+    /// A bundle in a basic template has no image.
+    #[error("the bundle {:?} has no image", shorten(.0))]
+    NoImage(String),
     /// A bundle in a basic template has more fields than a name and an image.
     #[error("the bundle {:?} may have only an image and a name", shorten(.0))]
     BundleFields(String),
@@ -180,6 +183,7 @@ impl Error {
         match self {
             Self::Read(error) => matches!(error, yaml::StreamError::TooLarge { .. }),
             Self::Syntax(error) => error.is_limit(),
+            Self::Entry { problem, .. } | Self::Invalid(problem) => problem.rule == Rule::Limit,
             Self::TooMany { .. } => true,
             _ => false,
         }
@@ -294,10 +298,7 @@ fn entries(root: Value<'_>, limits: &Limits) -> Result<Vec<Meta>, Error> {
     catalog.add(file);
     match first_error(catalog.loading_problems()) {
         None => Ok(metas),
-        Some(problem) => Err(Error::Entry {
-            index: problem.place.line.saturating_sub(1),
-            problem: problem.message,
-        }),
+        Some(problem) => Err(Error::Entry { index: problem.place.line.saturating_sub(1), problem }),
     }
 }
 

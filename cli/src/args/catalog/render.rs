@@ -67,22 +67,22 @@ pub(crate) struct Migrate {
     pub(crate) images: ImageArgs,
 }
 
-/// Which older forms are replaced.
+/// Which migrations are applied.
 #[derive(Debug, Group)]
 pub(crate) struct Migrations {
-    /// Replace all older forms; the same as the last `--migrate-level`
+    /// Apply all migrations; the same as `--migrate-level bundle-object-to-csv-metadata`
     #[arg(long)]
     migrate: bool,
 
-    /// The last of the older forms to replace
+    /// The last migration to apply
     #[arg(long, value_enum, value_name = "LEVEL", conflicts_with = "migrate")]
     migrate_level: Option<Level>,
 }
 
-/// The last of the older forms to replace.
+/// The last migration to apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Level {
-    /// Replace nothing
+    /// Apply no migration
     None,
     /// In bundles that have an image, replace the objects with an `olm.csv.metadata` property
     #[value(name = "bundle-object-to-csv-metadata")]

@@ -1,12 +1,19 @@
 //! Writes problems as SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format).
 
 use std::fmt::Write as _;
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 use unlade_catalog::{Problem, Rule, Severity};
 
-/// Formats one run with all rules and all problems.
-pub(super) fn format(problems: &[Problem]) -> Value {
+/// Formats one run with all rules and all problems. The paths begin with that of the catalog if it
+/// is on disk, because code review systems resolve them from the root of the repository.
+pub(super) fn format(problems: &[Problem], catalog: &Path) -> Value {
+    let base = match catalog {
+        directory if directory.is_dir() => directory,
+        file if file.is_file() => file.parent().unwrap_or(Path::new("")),
+        _ => Path::new(""),
+    };
     let rule = |rule: Rule| {
         json!({
             "id": rule.name(),
@@ -17,7 +24,7 @@ pub(super) fn format(problems: &[Problem]) -> Value {
     };
     let result = |problem: &Problem| {
         let place = &problem.place;
-        let mut location = json!({"artifactLocation": {"uri": to_uri(&place.file)}});
+        let mut location = json!({"artifactLocation": {"uri": to_uri(&base.join(&*place.file))}});
         if let (1.., Some(fields)) = (place.line, location.as_object_mut()) {
             fields.insert("region".to_owned(), json!({"startLine": place.line}));
         }
@@ -50,12 +57,13 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// Returns a relative path as a URI.
-fn to_uri(path: &str) -> String {
-    let mut uri = String::new();
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            uri.push(char::from(byte));
+/// Returns a relative path as a relative URI, and an absolute one as a URI with the scheme `file`.
+fn to_uri(path: &Path) -> String {
+    let path: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+    let mut uri = if path.is_absolute() { "file://".to_owned() } else { String::new() };
+    for byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(byte) {
+            uri.push(char::from(*byte));
         } else {
             _ = write!(uri, "%{byte:02X}");
         }
@@ -69,6 +77,13 @@ mod tests {
 
     #[test]
     fn a_path_is_escaped_in_a_uri() {
-        assert_eq!(to_uri("a/b c:é.yaml"), "a/b%20c%3A%C3%A9.yaml");
+        for (path, uri) in [
+            ("a/b c:é.yaml", "a/b%20c%3A%C3%A9.yaml"),
+            ("./a.yaml", "a.yaml"),
+            ("../a.yaml", "../a.yaml"),
+            ("/a/b.yaml", "file:///a/b.yaml"),
+        ] {
+            assert_eq!(to_uri(path.as_ref()), uri);
+        }
     }
 }

@@ -89,9 +89,7 @@ fn convert(args: TemplateConvert) -> Result<(), Error> {
     let failed = |source| Error::Template { name: origin.name(), source: Box::new(source) };
     let json = template::convert(origin.open()?, kind.into(), &limits).map_err(failed)?;
     let form = Form::from(output);
-    let mut text = form
-        .write(&json, &limits.document)
-        .map_err(|source| failed(template::Error::Syntax(source)))?;
+    let mut text = form.write(&json, &limits.document).map_err(Error::Emit)?;
     if form == Form::Yaml {
         // `opm` writes it in this form.
         text.push('\n');

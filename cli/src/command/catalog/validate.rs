@@ -27,7 +27,7 @@ pub(super) fn run(args: Validate, screen: &Screen) -> Result<(), Error> {
     match output {
         Report::Text => output::print(format_text(&reading, verdict.is_ok(), screen).as_bytes()),
         Report::Json => output::print_json(&format_json(&reading, verdict.as_ref().err())),
-        Report::Sarif => output::print_json(&sarif::format(&reading.problems)),
+        Report::Sarif => output::print_json(&sarif::format(&reading.problems, &catalog)),
     }
     .map_err(Error::Output)?;
     Ok(verdict?)

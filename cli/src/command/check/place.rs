@@ -63,7 +63,7 @@ fn details(place: &Explanation) -> Vec<String> {
     let kind = if endpoint.is_mirror { "a mirror" } else { "the registry itself" };
     let rule = match &endpoint.file {
         Some(file) => format!("{kind}, according to a rule in {}", file.display()),
-        None => format!("{kind}, without a rule"),
+        None => format!("{kind}; no rule of registries.conf applies"),
     };
     let tls = match (place.plain_http, endpoint.insecure) {
         (true, _) => Some("connected without TLS".to_owned()),

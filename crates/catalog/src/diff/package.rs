@@ -66,7 +66,8 @@ pub(super) fn compare(
     compare_values(path, Subject::Meta, describe_key, (&old.others, &new.others), changes);
 }
 
-fn describe_key((schema, name): &(String, String)) -> Cow<'_, str> {
+/// Describes a meta by its schema and its name, if it has one.
+pub(super) fn describe_key((schema, name): &(String, String)) -> Cow<'_, str> {
     match name.as_str() {
         "" => Cow::Borrowed(schema),
         name => Cow::Owned(format!("{schema} {name}")),

@@ -7,6 +7,7 @@ use unlade_bundle::{property::PACKAGE as PACKAGE_PROPERTY, typed::field};
 use unlade_text::excerpt;
 use unlade_yaml::json::{Value, is_folded};
 
+use super::package::describe_key;
 use crate::{
     BUNDLE, CHANNEL, DEPRECATIONS, Meta, PACKAGE, Place,
     meta::{items, properties, text},
@@ -113,7 +114,9 @@ impl Snapshot {
             }
         };
         if !is_first {
-            self.duplicates.insert(format!("{schema} {name} of the package {package_name}"));
+            let key = (schema, name);
+            let name = describe_key(&key);
+            self.duplicates.insert(format!("{name} of the package {package_name}"));
         }
     }
 

@@ -23,10 +23,13 @@ pub(super) fn render(
         }
         let value = meta.value();
         let image = text(value, "image");
+        if image.is_empty() {
+            return Err(Error::NoImage(meta.name));
+        }
         let has_more = !meta.package.is_empty()
             || items(value, "properties").next().is_some()
             || items(value, "relatedImages").next().is_some();
-        if image.is_empty() || has_more {
+        if has_more {
             return Err(Error::BundleFields(meta.name));
         }
         rendered.push(render(&image)?.json);

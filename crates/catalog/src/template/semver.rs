@@ -18,9 +18,9 @@ use crate::{
 /// The kinds of channels, from the least to the most stable.
 const ARCHETYPES: [&str; 3] = ["candidate", "fast", "stable"];
 
-/// The maximum size of all names that the entries skip, in bytes. The highest version of each minor
-/// version skips all versions before it, so their number grows with the square of that of the
-/// bundles.
+/// The maximum memory for all names that the entries skip, in bytes. The highest version of each
+/// minor version skips all versions before it, so their number grows with the square of that of
+/// the bundles.
 const MAX_SKIPS: usize = 8 << 20;
 
 /// The part of a version that the name of a channel contains. Upstream prefers minor channels.
@@ -225,7 +225,10 @@ fn link(
             }
             n_bytes = n_bytes.saturating_add(before.n_bytes);
             if n_bytes > MAX_SKIPS {
-                return Err(Error::TooMany { what: "bytes in skipped names", limit: MAX_SKIPS });
+                return Err(Error::TooMany {
+                    what: "bytes of memory for skipped names",
+                    limit: MAX_SKIPS,
+                });
             }
             let entries = channels.get_mut(&head.channel);
             if let Some(entry) = entries.and_then(|entries| entries.get_mut(head.index)) {
@@ -244,14 +247,14 @@ fn link(
 #[derive(Default)]
 struct Before<'b> {
     names: BTreeSet<&'b str>,
-    /// The size of the names in a list, in bytes.
+    /// The memory for the names in [`Names`](crate::Names), in bytes.
     n_bytes: usize,
 }
 
 impl<'b> Before<'b> {
     fn insert(&mut self, name: &'b str) {
         if self.names.insert(name) {
-            self.n_bytes += name.len() + size_of::<String>();
+            self.n_bytes += name.len() + size_of::<usize>();
         }
     }
 }

@@ -45,7 +45,7 @@ fn templates_that_are_not_valid_are_errors() {
     let build = "stable: {bundles: [{image: 'a:1.0.0+1'}, {image: 'a:1.0.0+2'}]}";
     for (text, error) in [
         (String::new(), "the template is empty"),
-        ("a: [".to_owned(), "the template is neither YAML nor JSON"),
+        ("a: [".to_owned(), "failed to parse the template"),
         ("- a".to_owned(), "the schema \"\" is not olm.template.basic, olm.semver or"),
         ("schema: olm.other".to_owned(), "the schema \"olm.other\" is not olm.template.basic, olm"),
         (semver(""), "the template has no bundles"),
@@ -60,6 +60,10 @@ fn templates_that_are_not_valid_are_errors() {
             "schema: olm.template.basic\nentries: [{schema: olm.bundle, image: 'a:1.0.0', package: a}]"
                 .to_owned(),
             "the bundle \"\" may have only an image and a name",
+        ),
+        (
+            "schema: olm.template.basic\nentries: [{schema: olm.bundle, name: a.v1}]".to_owned(),
+            "the bundle \"a.v1\" has no image",
         ),
         (
             "schema: olm.template.substitutes\nentries: [{schema: olm.package, name: a}]".to_owned(),
@@ -120,6 +124,15 @@ fn a_substitute_takes_the_place_of_its_base() {
 }
 
 #[test]
+fn a_document_that_exceeds_a_limit_is_reported_as_such() {
+    let mut limits = Limits::default();
+    limits.document.input = 40;
+    let long = format!("schema: olm.package\nname: {}\n", "a".repeat(40));
+    assert!(convert(long.as_bytes(), Kind::Basic, &limits).unwrap_err().is_limit());
+    assert!(!convert(&b"a: ["[..], Kind::Basic, &limits).unwrap_err().is_limit());
+}
+
+#[test]
 fn errors_show_the_beginnings_of_long_names() {
     let long = "a".repeat(10_000);
     let semver = |images: &str| {
@@ -151,7 +164,11 @@ fn errors_show_the_beginnings_of_long_names() {
         (two(&format!("a:{long}"), ""), "the bundle a.vaaa"),
         (two(&format!("{long}:1.0.0"), "b:1.0.0"), "the bundle b.v1.0.0 belongs to the package b"),
         (two(&format!("a:1.0.0+{long}"), "a:1.0.0"), "differ only in their build metadata"),
-        (basic(&format!("name: {long}, package: a")), "may have only an image and a name"),
+        (basic(&format!("name: {long}")), "has no image"),
+        (
+            basic(&format!("name: {long}, image: a, package: a")),
+            "may have only an image and a name",
+        ),
         (substitution(&long, "a:1.1.0"), "the bundle is not in the catalog"),
         (substitution("a.v1.0.0", &format!("a:0.0.1-{long}")), "its version is not higher"),
         (substitution("a.v1.0.0", &format!("A{long}:2.0.0")), "the catalog is invalid"),
