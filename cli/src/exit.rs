@@ -41,7 +41,7 @@ impl Exit {
 /// The exit codes, as the help shows them.
 pub(crate) const TABLE: &str = concat!(
     "  0  success, or the reader of the output closed the pipe
-  1  something else failed, such as reading a file or a check; or the compared catalogs differ
+  1  something else failed, such as a check or reading a file; or the compared catalogs differ
   2  the arguments are invalid
   3  the input is not a bundle, a catalog or a ConfigMap, or it is invalid
   4  the input is larger than a ConfigMap or one of the limits allows

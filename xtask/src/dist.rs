@@ -84,7 +84,7 @@ const FORBIDDEN: [&str; 7] = [
 /// Builds the static unpacker and prints its size. Writes a bill of materials (CycloneDX) and the
 /// licences of everything that is linked into it beside it.
 ///
-/// Fails if the unpacker is not static, exceeds its budget of 3.3 MB, or is linked with a function
+/// Fails if the unpacker is not static, exceeds its size budget, or is linked with a function
 /// that would load foreign code from the file system of a bundle, and if the bill lacks a crate.
 /// Checks first whether this machine can build for the architecture.
 #[derive(clap::Args)]

@@ -156,8 +156,8 @@ pub(crate) enum GraphOutput {
 
 /// Show what differs between two catalogs
 ///
-/// The order of documents has no effect, nor has the order of entries, skips, and the properties
-/// and related images of bundles.
+/// The order of documents, entries and skips has no effect. The order of the properties and the
+/// related images of a bundle has no effect either.
 #[derive(Debug, Group)]
 pub(crate) struct Diff {
     /// The old catalog: a directory, a single file, or an image

@@ -127,7 +127,7 @@ rules! {
         "make an entry of the chain replace or skip this entry, or remove this entry";
     BundleName "bundle-name" Error:
         "A bundle has no name, or its release requires another name",
-        "give the bundle a name; if it has a release, the name is PACKAGE-vVERSION-RELEASE";
+        "give the bundle a name; if it has a release, the name must be PACKAGE-vVERSION-RELEASE";
     DuplicateBundle "duplicate-bundle" Error:
         "Two bundles of a package have the same name",
         "remove one of them";
