@@ -22,7 +22,7 @@ mod escape;
 pub mod mermaid;
 mod selection;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use unlade_text::excerpt;
 
@@ -53,9 +53,15 @@ pub enum Error {
 
 /// Returns the names of the entries that no entry replaces or skips, sorted.
 pub fn heads<'e>(entries: impl IntoIterator<Item = &'e Entry> + Clone) -> Vec<&'e str> {
-    let targets: HashSet<&str> = entries.clone().into_iter().flat_map(Entry::targets).collect();
-    let names: BTreeSet<_> = entries.into_iter().map(|entry| entry.name.as_str()).collect();
-    names.into_iter().filter(|name| !targets.contains(name)).collect()
+    // A channel can skip millions of names that are not entries, so the targets are not kept.
+    let mut heads: HashSet<_> =
+        entries.clone().into_iter().map(|entry| entry.name.as_str()).collect();
+    for target in entries.into_iter().flat_map(Entry::targets) {
+        heads.remove(target);
+    }
+    let mut heads: Vec<_> = heads.into_iter().collect();
+    heads.sort_unstable();
+    heads
 }
 
 /// Checks the graph of a channel with at least one entry. Of several entries with the same name,
@@ -100,7 +106,7 @@ pub fn stranded(entries: &[Entry]) -> Vec<&str> {
         let mut current = Some(head);
         while let Some(name) = current.filter(|name| reached.insert(*name)) {
             let next = graph.by_name.get(name).map(|entry| entry.replaces.as_str());
-            current = next.filter(|next| !graph.skipped.contains(next));
+            current = next.filter(|next| !graph.is_skipped(next));
         }
     }
     graph.without(&reached)
@@ -113,14 +119,27 @@ pub fn skipped<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> HashSet<&'e 
 
 struct Graph<'e> {
     by_name: BTreeMap<&'e str, &'e Entry>,
-    skipped: HashSet<&'e str>,
+    /// Whether any entry skips a name, for the names of entries and those that they replace.
+    skips: HashMap<&'e str, bool>,
 }
 
 impl<'e> Graph<'e> {
     fn new(entries: impl IntoIterator<Item = &'e Entry> + Clone) -> Self {
         let by_name =
             entries.clone().into_iter().map(|entry| (entry.name.as_str(), entry)).collect();
-        Self { by_name, skipped: skipped(entries) }
+        let names = entries.clone().into_iter().flat_map(|it| [&*it.name, &*it.replaces]);
+        let mut skips: HashMap<_, _> = names.map(|name| (name, false)).collect();
+        for name in entries.into_iter().flat_map(|entry| entry.skips.iter()) {
+            if let Some(is_skipped) = skips.get_mut(name) {
+                *is_skipped = true;
+            }
+        }
+        Self { by_name, skips }
+    }
+
+    /// Checks whether any entry skips an entry or a name that an entry replaces.
+    fn is_skipped(&self, name: &str) -> bool {
+        self.skips.get(name).is_some_and(|is_skipped| *is_skipped)
     }
 
     /// Follows the replacements from `head` to the first skipped name, or to the first name that is
@@ -131,7 +150,7 @@ impl<'e> Graph<'e> {
         let mut current = self.by_name.get(head);
         while let Some(entry) = current {
             let next = entry.replaces.as_str();
-            if self.skipped.contains(next) {
+            if self.is_skipped(next) {
                 break;
             }
             if let Some(&start) = positions.get(next) {
@@ -146,7 +165,7 @@ impl<'e> Graph<'e> {
 
     /// Returns the entries that are neither in `reached` nor skipped.
     fn without(&self, reached: &HashSet<&str>) -> Vec<&'e str> {
-        let is_stranded = |name: &&str| !reached.contains(name) && !self.skipped.contains(name);
+        let is_stranded = |name: &&str| !reached.contains(name) && !self.is_skipped(name);
         self.by_name.keys().copied().filter(is_stranded).collect()
     }
 }
