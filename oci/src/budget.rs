@@ -91,7 +91,8 @@ impl Budget {
         *counted = bytes.max(*counted);
     }
 
-    fn count_read(&self, bytes: u64) -> io::Result<()> {
+    /// Counts bytes that are read, or work that takes as long as reading them.
+    pub(crate) fn count_read(&self, bytes: u64) -> io::Result<()> {
         let Limits { unpacked, ratio, ratio_from, .. } = self.limits;
         let read = add(&self.read, bytes);
         if read > unpacked {

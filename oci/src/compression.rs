@@ -75,7 +75,7 @@ pub(crate) fn decompress<'a>(reader: impl Read + 'a, budget: &'a Budget) -> io::
     let decoder: Box<dyn Read + 'a> = match format {
         None => return Ok(Plain { reader: Box::new(reader), was_compressed: false }),
         Some(Format::Gzip) => Box::new(MultiGzDecoder::new(reader)),
-        Some(Format::Zstd) => Box::new(Zstd::new(reader)),
+        Some(Format::Zstd) => Box::new(Zstd::new(reader, budget)),
         Some(Format::Unsupported(name)) => {
             return Err(io::Error::new(io::ErrorKind::Unsupported, Unsupported { name }));
         }
@@ -86,17 +86,18 @@ pub(crate) fn decompress<'a>(reader: impl Read + 'a, budget: &'a Budget) -> io::
 
 /// A reader of all frames of a zstd stream. Layers can have several frames: `pzstd` splits them,
 /// and zstd:chunked adds skippable ones.
-struct Zstd<R> {
+struct Zstd<'a, R> {
     source: R,
+    budget: &'a Budget,
     decoder: FrameDecoder,
     in_frame: bool,
 }
 
-impl<R: BufRead> Zstd<R> {
-    fn new(source: R) -> Self {
+impl<'a, R: BufRead> Zstd<'a, R> {
+    fn new(source: R, budget: &'a Budget) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(limit::WINDOW);
-        Self { source, decoder, in_frame: false }
+        Self { source, budget, decoder, in_frame: false }
     }
 
     /// Starts the next frame with content. Returns false at the end of the stream.
@@ -136,7 +137,7 @@ impl<R: BufRead> Zstd<R> {
     }
 }
 
-impl<R: BufRead> Read for Zstd<R> {
+impl<R: BufRead> Read for Zstd<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -149,6 +150,7 @@ impl<R: BufRead> Read for Zstd<R> {
                 }
             }
             while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+                self.budget.count_read(limit::BLOCK)?;
                 self.decoder
                     .decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1))
                     .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;

@@ -18,6 +18,7 @@ use unlade_directory::{CopyError, copy_file};
 use self::tree::{Node, Tree};
 use crate::budget::Budget;
 use crate::image::{self, each_layer, find_manifest};
+use crate::link::Links;
 use crate::manifest::Manifest;
 use crate::path::{self, Path};
 use crate::store::Store;
@@ -146,6 +147,7 @@ fn write(
         staged: &staged,
         budget,
         tree: Tree::default(),
+        links: Links::default(),
         files: 0,
         size: 0,
     };
@@ -173,6 +175,7 @@ struct Extraction<'a> {
     staged: &'a FilePath,
     budget: &'a Budget,
     tree: Tree,
+    links: Links,
     /// The number of the files that were stored.
     files: usize,
     /// The size of these files, in bytes.
@@ -200,7 +203,12 @@ impl Extraction<'_> {
             .ok_or_else(|| entry_error(&entry.path, "leads out of the image"))?;
         let directory = path::parent(&path).unwrap_or_default();
         let name = path::name(&path);
-        if let Some(whiteout) = Whiteout::parse(name) {
+        let whiteout = Whiteout::parse(name);
+        let is_wanted = |path: &[u8]| is_wanted(path, self.root);
+        if self.links.add(&path, entry, whiteout, self.budget, is_wanted)?.is_some() {
+            return Err(entry_error(&path, "is inside a link"));
+        }
+        if let Some(whiteout) = whiteout {
             return self.hide(whiteout, &path, directory);
         }
         if !self.is_wanted(&path) || path.is_empty() {
@@ -209,8 +217,7 @@ impl Extraction<'_> {
         // Each part counts, because parent directories without an entry are created too.
         path::parts(&path).try_for_each(|part| self.budget.count_name(part))?;
         let node = self.store_node(entry, &path, directory)?;
-        self.tree.add(path, node);
-        Ok(())
+        self.tree.add(&path, node).map_err(|problem| entry_error(&path, problem))
     }
 
     /// Applies the whiteout at `path` in `directory`.
@@ -218,13 +225,13 @@ impl Extraction<'_> {
         match whiteout {
             Whiteout::Opaque if self.is_wanted(directory) => {
                 self.budget.count_name(directory)?;
-                self.tree.hide_beneath(directory.to_owned());
+                self.tree.hide_beneath(directory).map_err(|problem| entry_error(path, problem))?;
             }
             Whiteout::Of(hidden) => {
                 let hidden = path::join(directory, hidden);
                 if self.is_wanted(&hidden) {
                     self.budget.count_name(&hidden)?;
-                    self.tree.hide(hidden);
+                    self.tree.hide(&hidden).map_err(|problem| entry_error(path, problem))?;
                 }
             }
             Whiteout::Opaque | Whiteout::Internal => {}
@@ -254,7 +261,8 @@ impl Extraction<'_> {
                 Node::Link(self.relative(&entry.link, directory))
             }
             Kind::HardLink if is_inside => {
-                let target = path::normalize(&entry.link);
+                let target = path::normalize(&entry.link)
+                    .filter(|target| self.links.above(target).is_none());
                 let node = target.and_then(|target| self.tree.file(&target));
                 node.ok_or_else(|| {
                     entry_error(
@@ -271,7 +279,7 @@ impl Extraction<'_> {
 
     /// Checks whether `path` is in the directory, the directory itself, or one of its parents.
     fn is_wanted(&self, path: &[u8]) -> bool {
-        path == self.root || self.is_inside(path) || is_beneath(self.root, path)
+        is_wanted(path, self.root)
     }
 
     fn is_inside(&self, path: &[u8]) -> bool {
@@ -340,6 +348,11 @@ impl Extraction<'_> {
         }
         Ok(())
     }
+}
+
+/// Checks whether `path` is `root`, inside it, or one of its parents.
+fn is_wanted(path: &[u8], root: &[u8]) -> bool {
+    path == root || is_beneath(path, root) || is_beneath(root, path)
 }
 
 /// Checks whether `path` is beneath `above`. Everything is beneath the root.

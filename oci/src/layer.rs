@@ -6,9 +6,10 @@ use std::rc::Rc;
 
 use crate::budget::Budget;
 use crate::limit;
+use crate::link::Links;
 use crate::path::{self, Path};
 use crate::tar_reader::{self, Entry, Kind};
-use crate::tree::{Interest, Node, Tree, Wanted};
+use crate::tree::{Conflict, Interest, Node, Tree, Wanted};
 use crate::whiteout::Whiteout;
 
 /// An error that prevents a layer from being applied.
@@ -50,6 +51,14 @@ pub enum Error {
         /// The link or file.
         above: String,
     },
+    /// The layer changes a path in a way that container engines read differently.
+    #[error("{path}: the layer {change}, which container engines read differently")]
+    Ambiguous {
+        /// The path.
+        path: String,
+        /// What the layer does.
+        change: &'static str,
+    },
     /// A whiteout does not name a file.
     #[error("the whiteout {path} does not name a file")]
     Whiteout {
@@ -82,6 +91,7 @@ pub(crate) struct Stack<'a> {
     /// Whether the tar is not a layer, so that names of whiteouts are names like any other.
     pub(crate) is_plain: bool,
     budget: &'a Budget,
+    links: Links,
     layer: usize,
     bytes: usize,
 }
@@ -89,7 +99,8 @@ pub(crate) struct Stack<'a> {
 impl<'a> Stack<'a> {
     pub(crate) fn new(wanted: &Wanted, budget: &'a Budget) -> Self {
         let (tree, missed) = (Tree::new(wanted), BTreeSet::new());
-        Self { tree, missed, is_plain: false, budget, layer: 0, bytes: 0 }
+        let links = Links::default();
+        Self { tree, missed, is_plain: false, budget, links, layer: 0, bytes: 0 }
     }
 
     /// Applies the tar in `reader` to the layers below it.
@@ -109,36 +120,48 @@ impl<'a> Stack<'a> {
         }
         let path = path::normalize(&entry.path)
             .ok_or_else(|| Error::Escapes { path: path::display(&entry.path) })?;
-        if !self.is_plain && self.remove(&path)? {
-            return Ok(());
+        let whiteout = Whiteout::parse(path::name(&path)).filter(|_| !self.is_plain);
+        let tree = &self.tree;
+        let is_wanted = |path: &[u8]| path.is_empty() || tree.interest(path) != Interest::None;
+        if let Some(above) = self.links.add(&path, entry, whiteout, self.budget, is_wanted)? {
+            let above = path::display(above);
+            return Err(Error::Beneath { path: path::display(&path), above });
         }
-        self.keep(entry, &path)
+        match whiteout {
+            Some(whiteout) => self.remove(whiteout, &path),
+            None => self.keep(entry, &path),
+        }
     }
 
-    /// Carries out a whiteout. Returns whether the path is that of a whiteout, or of another file
-    /// that engines skip.
-    fn remove(&mut self, path: &[u8]) -> Result<bool, Error> {
-        let name = path::name(path);
+    /// Carries out the whiteout at `path`.
+    fn remove(&mut self, whiteout: Whiteout<'_>, path: &[u8]) -> Result<(), Error> {
         let directory = path::parent(path).unwrap_or_default();
-        match Whiteout::parse(name) {
-            None => return Ok(false),
-            Some(Whiteout::Opaque) => {
-                if directory.is_empty() || self.tree.interest(directory) == Interest::Whole {
+        match whiteout {
+            // overlayfs does not support it.
+            Whiteout::Opaque if directory.is_empty() => {
+                if self.tree.has_lower(self.layer) {
+                    return Err(ambiguous(path, "removes everything from the root"));
+                }
+            }
+            Whiteout::Opaque => {
+                if self.tree.interest(directory) == Interest::Whole {
                     self.tree.remove_beneath(directory, self.layer);
                 }
             }
-            Some(Whiteout::Internal) => {}
-            Some(Whiteout::Invalid) => {
+            Whiteout::Internal => {}
+            Whiteout::Invalid => {
                 return Err(Error::Whiteout { path: path::display(path) });
             }
-            Some(Whiteout::Of(hidden)) => {
+            Whiteout::Of(hidden) => {
                 let hidden = path::join(directory, hidden);
-                if self.tree.interest(&hidden) == Interest::Whole {
-                    self.tree.remove(&hidden, self.layer);
+                if self.tree.interest(&hidden) == Interest::Whole
+                    && !self.tree.remove(&hidden, self.layer)
+                {
+                    return Err(ambiguous(&hidden, "adds it and then removes it"));
                 }
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     fn keep<R: Read>(&mut self, entry: &mut Entry<'_, R>, path: &[u8]) -> Result<(), Error> {
@@ -200,6 +223,9 @@ impl<'a> Stack<'a> {
     fn hard_link(&mut self, target: &[u8], path: &[u8]) -> Result<Node, Error> {
         let fails = || Error::HardLink { path: path::display(path), target: path::display(target) };
         let target = path::normalize(target).ok_or_else(fails)?;
+        if self.links.above(&target).is_some() {
+            return Err(fails());
+        }
         match self.tree.node(&target) {
             Some(Node::Directory) => Err(fails()),
             Some(node) => Ok(node.clone()),
@@ -225,9 +251,13 @@ impl<'a> Stack<'a> {
             self.budget.count_name(target)?;
         }
         let before = self.tree.len();
-        self.tree.insert(path, node, self.layer).map_err(|above| Error::Beneath {
-            path: path::display(entry),
-            above: path::display(above),
+        self.tree.insert(path, node, self.layer).map_err(|conflict| match conflict {
+            Conflict::Inside(above) => {
+                Error::Beneath { path: path::display(entry), above: path::display(above) }
+            }
+            Conflict::Replaced(path) => {
+                ambiguous(path, "adds a directory in place of what it removes or adds there")
+            }
         })?;
         if self.tree.len() > before { self.count_names(path) } else { Ok(()) }
     }
@@ -236,4 +266,8 @@ impl<'a> Stack<'a> {
     fn count_names(&self, path: &[u8]) -> Result<(), Error> {
         Ok(path::parts(path).try_for_each(|part| self.budget.count_name(part))?)
     }
+}
+
+fn ambiguous(path: &[u8], change: &'static str) -> Error {
+    Error::Ambiguous { path: path::display(path), change }
 }

@@ -30,6 +30,7 @@ pub mod image;
 pub mod layer;
 mod layout;
 pub mod limit;
+mod link;
 pub mod manifest;
 pub mod origin;
 mod path;

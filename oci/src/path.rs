@@ -38,7 +38,7 @@ pub(crate) fn name(path: &[u8]) -> &[u8] {
 }
 
 /// Returns the parts of `path`, outermost first.
-pub(crate) fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn parts(path: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/').filter(|part| !part.is_empty())
 }
 

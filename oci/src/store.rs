@@ -12,6 +12,7 @@ use unlade_text::excerpt;
 use self::input::Input;
 
 use crate::budget::{Budget, Metered, Received};
+use crate::link::Links;
 use crate::manifest::blob_path;
 use crate::origin::{Origin, Part};
 use crate::path::{self, Path};
@@ -82,6 +83,14 @@ pub enum Error {
         name: String,
         /// The error of the origin.
         source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A file of the archive is inside a link. Some readers follow the link, and others do not.
+    #[error("the archive contains {name}, which is inside the link {link}")]
+    Inside {
+        /// The name of the file.
+        name: String,
+        /// The name of the link.
+        link: String,
     },
     /// The archive contains two files with a name that must be unique.
     #[error("the archive contains {name} twice")]
@@ -231,6 +240,7 @@ impl Archive {
         result.map_err(|fault| match fault {
             Fault::Io(source) => broken(source),
             Fault::Twice(name) => Error::Twice { name },
+            Fault::Inside { name, link } => Error::Inside { name, link },
         })?;
         let Index { files, ambiguous, .. } = index;
         Ok(Self { file, is_compressed, files, ambiguous })
@@ -267,6 +277,7 @@ impl Archive {
 enum Fault {
     Io(io::Error),
     Twice(String),
+    Inside { name: String, link: String },
 }
 
 impl From<io::Error> for Fault {
@@ -280,6 +291,7 @@ struct Index {
     files: HashMap<Path, Item>,
     ambiguous: HashSet<Path>,
     is_compressed: bool,
+    links: Links,
     /// The size of the files that are kept, in bytes.
     kept: u64,
 }
@@ -287,10 +299,14 @@ struct Index {
 impl Index {
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>, budget: &Budget) -> Result<(), Fault> {
         // Files outside the archive, or with too long names, cannot be requested.
-        let Some(path) = path::normalize(&entry.path).filter(|path| path.len() <= limit::NAME)
-        else {
+        let Some(path) = path::normalize(&entry.path) else { return Ok(()) };
+        if let Some(link) = self.links.add(&path, entry, None, budget, |_| true)? {
+            let [name, link] = [path.as_slice(), link].map(path::display);
+            return Err(Fault::Inside { name, link });
+        }
+        if path.len() > limit::NAME {
             return Ok(());
-        };
+        }
         let target = match entry.kind {
             Kind::File if !entry.path.ends_with(b"/") => None,
             Kind::Symlink => {

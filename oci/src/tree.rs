@@ -27,6 +27,17 @@ pub(crate) enum Node {
     Pending,
 }
 
+/// A node that engines put at different places, or in directories with different contents.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Conflict<'a> {
+    /// It is inside a link or a file with this path. Some engines follow the link, and others
+    /// replace it.
+    Inside(&'a [u8]),
+    /// The layer first removes this path, or adds a link or a file at it, and then makes it a
+    /// directory. With overlayfs, the directory contains what lower layers have in it.
+    Replaced(&'a [u8]),
+}
+
 /// What a tree keeps of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Interest<'a> {
@@ -60,6 +71,8 @@ struct Place {
     /// Whether its direct children are wanted.
     is_directory_wanted: bool,
     held: Option<Held>,
+    /// The last layer that removed this place. Layers are counted from one.
+    hidden_in: usize,
     /// The lowest layer of all nodes below this one. It bounds the cost of whiteouts: without it, a
     /// layer with a million whiteouts would visit all nodes a million times.
     oldest: usize,
@@ -73,12 +86,20 @@ struct Held {
     layer: usize,
 }
 
+impl Held {
+    /// Checks whether `layer` has something other than a directory here.
+    fn is_changed_in(&self, layer: usize) -> bool {
+        self.layer == layer && self.node != Node::Directory
+    }
+}
+
 impl Default for Place {
     fn default() -> Self {
         Self {
             is_on_path: false,
             is_directory_wanted: false,
             held: None,
+            hidden_in: 0,
             oldest: usize::MAX,
             children: BTreeMap::new(),
         }
@@ -179,24 +200,34 @@ impl Tree {
         children.filter_map(|(name, child)| Some((name.as_slice(), &child.held.as_ref()?.node)))
     }
 
+    /// Checks whether layers below `layer` have any node.
+    pub(crate) fn has_lower(&self, layer: usize) -> bool {
+        self.root.oldest < layer
+    }
+
     /// Inserts `node` of the layer `layer` at `path`, and creates missing parent directories.
     ///
     /// # Errors
     ///
-    /// Returns the path of a parent that is not a directory. Engines disagree whether `node` is
-    /// then inside the target of a link, or replaces the link.
+    /// Returns an error if engines disagree about the result.
     pub(crate) fn insert<'a>(
         &mut self,
         path: &'a [u8],
         node: Node,
         layer: usize,
-    ) -> Result<(), &'a [u8]> {
+    ) -> Result<(), Conflict<'a>> {
         let mut place = &mut self.root;
         for (part, upto) in path::parts(path).zip(path::ancestors(path).map(Some).chain([None])) {
             place.oldest = place.oldest.min(layer);
             place = place.child(part);
+            let is_directory = upto.is_some() || node == Node::Directory;
+            if is_directory && place.hidden_in == layer {
+                return Err(Conflict::Replaced(upto.unwrap_or(path)));
+            }
             match (upto, &mut place.held) {
-                (Some(upto), Some(held)) if held.node != Node::Directory => return Err(upto),
+                (Some(upto), Some(held)) if held.node != Node::Directory => {
+                    return Err(Conflict::Inside(upto));
+                }
                 (Some(_), Some(held)) => held.layer = layer,
                 (Some(_), empty) => {
                     *empty = Some(Held { node: Node::Directory, layer });
@@ -210,17 +241,25 @@ impl Tree {
         }
         if node != Node::Directory {
             self.len -= place.clear_beneath(usize::MAX);
+        } else if place.held.as_ref().is_some_and(|held| held.is_changed_in(layer)) {
+            return Err(Conflict::Replaced(path));
         }
         self.len += usize::from(place.held.replace(Held { node, layer }).is_none());
         Ok(())
     }
 
-    /// Removes the nodes of layers below `layer` at `path` and below it. A whiteout hides nothing
-    /// of its own layer (image-spec, layer.md).
-    pub(crate) fn remove(&mut self, path: &[u8], layer: usize) {
-        if let Some(place) = self.place_mut(path) {
-            self.len -= place.clear(layer);
+    /// Removes the nodes of layers below `layer` at `path` and below it. Returns false if `layer`
+    /// itself has a node there: a whiteout hides nothing of its own layer (image-spec, layer.md),
+    /// but engines remove what comes before it.
+    pub(crate) fn remove(&mut self, path: &[u8], layer: usize) -> bool {
+        let Some(place) = self.place_mut(path) else { return true };
+        if place.held.as_ref().is_some_and(|held| held.layer == layer) {
+            return false;
         }
+        place.hidden_in = layer;
+        let removed = place.clear(layer);
+        self.len -= removed;
+        true
     }
 
     /// Removes the nodes of layers below `layer` below `path`.

@@ -24,7 +24,9 @@ fn push(root: &str, names: u64, entries: &[Raw<'_>]) -> Result<Tree, Error> {
     let staged = tempfile::tempdir().unwrap();
     let budget = Budget::new(Limits { names, ..Limits::default() });
     let (tree, root, staged) = (Tree::default(), root.as_bytes(), staged.path());
-    let mut extraction = Extraction { root, staged, budget: &budget, tree, files: 0, size: 0 };
+    let links = Links::default();
+    let mut extraction =
+        Extraction { root, staged, budget: &budget, tree, links, files: 0, size: 0 };
     extraction.push(&mut tar.as_slice())?;
     Ok(extraction.tree)
 }
@@ -41,6 +43,22 @@ fn a_parent_that_is_a_link_into_the_directory_is_stored_without_its_target() {
         let tree = push("configs/a/b", Limits::default().names, &[entry]).unwrap();
         assert_eq!(tree.node(path.as_bytes()), Some(&Node::Blocked), "{path}");
     }
+}
+
+#[test]
+fn an_entry_that_a_link_could_lead_into_the_directory_is_refused() {
+    let file = |path| (path, EntryType::Regular, "");
+    for (link, path) in [
+        (("lnk", EntryType::Symlink, "configs"), "lnk/a"),
+        (("lnk", EntryType::Symlink, "."), "lnk/.wh.configs"),
+        (("configs/lnk", EntryType::Symlink, "/etc"), "configs/lnk/a"),
+    ] {
+        let error = push("configs", Limits::default().names, &[link, file(path)]).unwrap_err();
+        assert_eq!(error.to_string(), format!("{path} is inside a link"));
+    }
+    let elsewhere = [("lib", EntryType::Symlink, "usr/lib"), file("lib/a"), file("configs/a")];
+    let tree = push("configs", Limits::default().names, &elsewhere).unwrap();
+    assert_eq!(tree.nodes().count(), 1);
 }
 
 #[test]

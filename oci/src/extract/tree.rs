@@ -1,6 +1,6 @@
 //! [`Tree`]: the entries of a directory in the layers that were read so far.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
 use crate::path::{self, Path};
@@ -24,26 +24,60 @@ pub(super) struct Tree {
     lower: BTreeMap<Path, Node>,
     /// The entries of the current layer.
     upper: BTreeMap<Path, Node>,
-    /// The paths that the current layer removes from those below it. A whiteout never removes an
-    /// entry of its own layer (image-spec, layer.md).
-    hidden: Vec<Path>,
+    /// The paths that the current layer removes from those below it.
+    hidden: BTreeSet<Path>,
     hidden_beneath: Vec<Path>,
 }
 
 impl Tree {
     /// Adds an entry of the current layer.
-    pub(super) fn add(&mut self, path: Path, node: Node) {
-        self.upper.insert(path, node);
+    ///
+    /// # Errors
+    ///
+    /// Returns the problem of an entry that makes a directory of a path at which the layer removed
+    /// or added something else. With overlayfs, the directory contains what lower layers have in
+    /// it.
+    pub(super) fn add(&mut self, path: &[u8], node: Node) -> Result<(), &'static str> {
+        let is_directory = node == Node::Directory;
+        let is_other = |before: &Node| is_directory && *before != Node::Directory;
+        if is_directory && self.hidden.contains(path)
+            || path::ancestors(path).any(|above| self.hidden.contains(above))
+            || self.upper.get(path).is_some_and(is_other)
+        {
+            return Err("makes a directory of what its layer removes or adds");
+        }
+        self.upper.insert(path.to_owned(), node);
+        Ok(())
     }
 
     /// Removes `path`, and everything beneath it, from the layers below.
-    pub(super) fn hide(&mut self, path: Path) {
-        self.hidden.push(path);
+    ///
+    /// # Errors
+    ///
+    /// Returns the problem of a whiteout of what its own layer adds: it removes nothing of it
+    /// (image-spec, layer.md), but engines remove what comes before the whiteout.
+    pub(super) fn hide(&mut self, path: &[u8]) -> Result<(), &'static str> {
+        let start = start_of(path);
+        let mut beneath = self.upper.range(start.clone()..).map(|(path, _)| path);
+        if self.upper.contains_key(path) || beneath.next().is_some_and(|it| it.starts_with(&start))
+        {
+            return Err("removes what its own layer adds");
+        }
+        self.hidden.insert(path.to_owned());
+        Ok(())
     }
 
     /// Removes everything beneath `path` from the layers below.
-    pub(super) fn hide_beneath(&mut self, path: Path) {
-        self.hidden_beneath.push(path);
+    ///
+    /// # Errors
+    ///
+    /// Returns the problem of a whiteout of the root, which overlayfs does not support.
+    pub(super) fn hide_beneath(&mut self, path: &[u8]) -> Result<(), &'static str> {
+        if path.is_empty() && !self.lower.is_empty() {
+            return Err("removes everything from the root");
+        }
+        self.hidden_beneath.push(path.to_owned());
+        Ok(())
     }
 
     /// Returns the file at `path`, for a hard link in the current layer.
@@ -123,28 +157,40 @@ mod tests {
             // Of a lower layer, and of the same one.
             for is_lower in [true, false] {
                 let mut tree = Tree::default();
-                tree.add(b"a/b".to_vec(), above.clone());
+                tree.add(b"a/b", above.clone()).unwrap();
                 if is_lower {
                     tree.finish_layer().unwrap();
                 }
-                tree.add(b"a/b/c/d".to_vec(), Node::File(1));
+                tree.add(b"a/b/c/d", Node::File(1)).unwrap();
                 assert_eq!(tree.finish_layer(), Err(b"a/b/c/d".to_vec()), "{above:?}");
             }
         }
     }
 
     #[test]
-    fn a_whiteout_does_not_hide_its_own_layer() {
-        let mut tree = Tree::default();
-        tree.add(b"a/b".to_vec(), Node::File(0));
-        tree.add(b"a-b".to_vec(), Node::File(1));
+    fn what_engines_read_differently_within_a_layer_is_refused() {
+        let add = |tree: &mut Tree, path: &str, node| tree.add(path.as_bytes(), node);
+        let lower = || {
+            let mut tree = Tree::default();
+            tree.add(b"a/b", Node::File(0)).unwrap();
+            tree.add(b"a-b", Node::File(1)).unwrap();
+            tree.finish_layer().unwrap();
+            tree
+        };
+        let mut tree = lower();
+        add(&mut tree, "a/c", Node::File(2)).unwrap();
+        assert!(tree.hide(b"a").is_err());
+        assert!(tree.hide(b"a/c").is_err());
+        tree.hide(b"a-b").unwrap();
+        assert!(tree.hide_beneath(b"").is_err());
+
+        let mut tree = lower();
+        tree.hide(b"a").unwrap();
+        assert!(add(&mut tree, "a", Node::Directory).is_err());
+        assert!(add(&mut tree, "a/c", Node::File(2)).is_err());
+        add(&mut tree, "a", Node::File(2)).unwrap();
+        assert!(add(&mut tree, "a", Node::Directory).is_err());
         tree.finish_layer().unwrap();
-        tree.add(b"a/c".to_vec(), Node::File(2));
-        tree.hide(b"a".to_vec());
-        tree.finish_layer().unwrap();
-        let paths: Vec<_> = tree.nodes().map(|(path, _)| path.as_slice()).collect();
-        assert_eq!(paths, [&b"a-b"[..], b"a/c"]);
-        assert_eq!(tree.node(b"a"), Some(&Node::Directory));
-        assert_eq!(tree.node(b"b"), None);
+        assert_eq!(tree.node(b"a"), Some(&Node::File(2)));
     }
 }

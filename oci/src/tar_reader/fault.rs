@@ -37,6 +37,8 @@ pub(super) enum Fault {
     Value(&'static str),
     #[error("the global PAX header sets {0:?}, which some readers apply and others do not")]
     Global(&'static str),
+    #[error("the PAX record {0:?} is an attribute of overlayfs, which some engines apply")]
+    Overlay(&'static str),
     #[error("the sparse file is malformed")]
     Sparse,
 }

@@ -4,6 +4,14 @@ use super::Fault;
 use super::number::decimal;
 use super::sparse::Records;
 
+/// The beginnings of the extended attributes with which overlayfs and fuse-overlayfs mark a
+/// directory as opaque or as another one. containers/storage (`pkg/archive`) writes them to disk.
+const OVERLAY: [&str; 3] = [
+    "SCHILY.xattr.trusted.overlay.",
+    "SCHILY.xattr.user.overlay.",
+    "SCHILY.xattr.user.fuseoverlayfs.",
+];
+
 /// The records with the path, the link target, the size and the holes of an entry.
 #[derive(Debug, Default)]
 pub(super) struct Pax {
@@ -58,7 +66,10 @@ impl Pax {
             b"ctime" => check("ctime", is_time(value)),
             _ => match key.strip_prefix(b"GNU.sparse.") {
                 Some(name) => self.sparse.get_or_insert_default().set(name, value),
-                None => Ok(()),
+                None => match OVERLAY.iter().find(|name| key.starts_with(name.as_bytes())) {
+                    Some(name) => Err(Fault::Overlay(name)),
+                    None => Ok(()),
+                },
             },
         }
     }

@@ -28,6 +28,24 @@ fn a_bomb_is_refused_by_its_ratio_and_by_its_size() {
 }
 
 #[test]
+fn blocks_of_zstd_count_even_if_they_are_small() {
+    // A frame with a window of 1 MiB, and raw blocks of one byte.
+    let frame = |tar: &[u8]| {
+        let last = tar.len() - 1;
+        let block = |(at, byte): (usize, &u8)| [8 | u8::from(at == last), 0, 0, *byte];
+        let start = [0x28, 0xb5, 0x2f, 0xfd, 0, 0x50];
+        [&start[..], &tar.iter().enumerate().flat_map(block).collect::<Vec<_>>()].concat()
+    };
+    let tar = Tar::bundle().done();
+    let layer = |tar: Vec<u8>| Layer { stored: frame(&tar), ..Layer::zstd(Tar::bundle()) };
+    let n_blocks = tar.len() as u64;
+    let options = limited(|limits| limits.ratio_from = n_blocks * 4096);
+    refused(layer(tar.clone()), &options, "have to be read and decompressed for each byte");
+    let options = limited(|limits| limits.ratio_from = n_blocks * 4110);
+    assert!(read_with(&[layer(tar)], &options).is_ok());
+}
+
+#[test]
 fn a_compressed_archive_is_a_bomb_too() {
     let place = Place::new();
     let layout = Layout::of(&[Layer::plain(Tar::bundle().file("usr/zeros", vec![0; 1 << 20]))]);
@@ -171,6 +189,16 @@ fn an_archive_with_two_indexes_is_refused() {
     let file = place.file("a.tar", &tar.file("./index.json", index).done());
     let error = refusal(read(&format!("oci-archive:{}", file.display())));
     assert!(error.contains("contains index.json twice"), "{error}");
+
+    // Other readers follow the link, so that the second file replaces the first one.
+    let mut tar = Tar::new();
+    for (name, bytes) in layout.all_files() {
+        tar = tar.file(&name, bytes);
+    }
+    let tar = tar.link("l", ".").file("l/index.json", index);
+    let file = place.file("linked.tar", &tar.done());
+    let error = refusal(read(&format!("oci-archive:{}", file.display())));
+    assert!(error.contains("contains l/index.json, which is inside the link l"), "{error}");
 }
 
 #[cfg(unix)]

@@ -95,9 +95,12 @@ fn a_whiteout_removes_what_lower_layers_have() {
 
 #[test]
 fn a_whiteout_of_a_directory_removes_all_in_it() {
-    let tar =
-        Tar::new().file(".wh.manifests", "").directory("manifests").file("manifests/b.yaml", "b");
-    assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("b.yaml", "b")]);
+    let image = read_layers(&[
+        Layer::plain(Tar::bundle()),
+        Layer::plain(Tar::new().file(".wh.manifests", "")),
+        Layer::plain(Tar::new().file("manifests/b.yaml", "b")),
+    ]);
+    assert_eq!(manifests(&image.unwrap()), [("b.yaml", "b")]);
     let error = read_over_bundle(Tar::new().file(".wh.manifests", "")).unwrap_err();
     assert!(
         matches!(&error, Error::Bundle(source::Error::Missing { path }) if path == "manifests"),
@@ -112,20 +115,54 @@ fn an_opaque_directory_hides_lower_layers() {
         let tar = Tar::new().file("manifests/b.yaml", "b").file(opaque, "");
         assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("b.yaml", "b")]);
     }
-    let tar = Tar::bundle().file("manifests/b.yaml", "b").file(".wh..wh..opq", "");
-    let image = read_layers(&[
-        Layer::plain(Tar::bundle().file("manifests/old.yaml", "old")),
-        Layer::plain(tar),
-    ]);
-    assert_eq!(manifests(&image.unwrap()), [("b.yaml", "b"), ("csv.yaml", "kind: A")]);
 }
 
 #[test]
-fn a_whiteout_hides_nothing_of_its_own_layer() {
-    let tar = Tar::new().file("manifests/csv.yaml", "new").file("manifests/.wh.csv.yaml", "");
+fn a_whiteout_hides_nothing_that_follows_it_in_its_own_layer() {
+    let tar = Tar::new().file("manifests/.wh.csv.yaml", "").file("manifests/csv.yaml", "new");
     assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("csv.yaml", "new")]);
-    let tar = Tar::new().file("manifests/b.yaml", "b").file(".wh.manifests", "");
-    assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("b.yaml", "b")]);
+}
+
+// Of these layers, containerd 2.3 and containers/storage 1.63 create different directories, which
+// depend on the snapshotter or the storage driver.
+#[test]
+fn changes_that_engines_read_differently_are_refused() {
+    for (tar, expected) in [
+        (
+            Tar::new().file("manifests/csv.yaml", "new").file("manifests/.wh.csv.yaml", ""),
+            "manifests/csv.yaml: the layer adds it and then removes it",
+        ),
+        (
+            Tar::new().file("manifests/b.yaml", "b").file(".wh.manifests", ""),
+            "manifests: the layer adds it and then removes it",
+        ),
+        (
+            Tar::new().file(".wh.manifests", "").directory("manifests"),
+            "manifests: the layer adds a directory in place of",
+        ),
+        (
+            Tar::new().file(".wh.manifests", "").file("manifests/b.yaml", "b"),
+            "manifests: the layer adds a directory in place of",
+        ),
+        (
+            Tar::new().file("manifests", "").directory("manifests"),
+            "manifests: the layer adds a directory in place of",
+        ),
+        (
+            Tar::new().link("manifests", "x").directory("manifests"),
+            "manifests: the layer adds a directory in place of",
+        ),
+        (
+            Tar::bundle().file(".wh..wh..opq", ""),
+            ".wh..wh..opq: the layer removes everything from the root",
+        ),
+    ] {
+        let text = refusal(read_over_bundle(tar));
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("which container engines read differently"), "{text}");
+    }
+    let first = Tar::bundle().file(".wh..wh..opq", "");
+    assert!(read_layers(&[Layer::plain(first)]).is_ok());
 }
 
 #[test]

@@ -90,11 +90,11 @@ fn a_hard_link_is_the_file_that_it_shares() {
         .file("etc/a.yaml", "shared")
         .hard_link("manifests/across.yaml", "/etc/a.yaml")
         .hard_link("etc/b.yaml", "etc/a.yaml")
-        .hard_link("manifests/twice.yaml", "./etc/b.yaml")
-        .file("etc/.wh.a.yaml", "");
-    let image = read_over_bundle(tar).unwrap();
+        .hard_link("manifests/twice.yaml", "./etc/b.yaml");
+    let removed = Tar::new().file("etc/.wh.a.yaml", "");
+    let image = read_layers(&[Tar::bundle(), tar, removed].map(Layer::plain));
     assert_eq!(
-        manifests(&image),
+        manifests(&image.unwrap()),
         [
             ("across.yaml", "shared"),
             ("csv.yaml", "kind: A"),
@@ -102,6 +102,82 @@ fn a_hard_link_is_the_file_that_it_shares() {
             ("within.yaml", "kind: A"),
         ]
     );
+}
+
+/// Returns a bundle with the directories of a base image.
+fn base() -> Tar {
+    Tar::bundle().directory("usr/lib").link("lib", "usr/lib").link("lib64", "lib")
+}
+
+#[test]
+fn an_entry_that_a_link_could_lead_into_the_bundle_is_refused() {
+    type Part = fn(Tar) -> Tar;
+    let parts: [(Part, Part); 14] = [
+        // Into the directory, absolutely, and through several links and parents.
+        (|tar| tar.link("lnk", "manifests"), |tar| tar.file("lnk/evil.yaml", "")),
+        (|tar| tar.link("a/lnk", "/manifests"), |tar| tar.file("a/lnk/evil.yaml", "")),
+        (|tar| tar.link("usr/lib/a", "../b/..//../manifests"), |tar| tar.file("usr/lib/a/x", "")),
+        (|tar| tar.link("usr/lib/x", "../../manifests"), |tar| tar.file("lib64/x/x", "")),
+        (|tar| tar.link("lib/x", "../../manifests"), |tar| tar.file("usr/lib/x/x", "")),
+        (|tar| tar.link("a", "."), |tar| tar.file("a/a/manifests/x", "")),
+        // Replacing the directory, or removing something.
+        (|tar| tar.link("lnk", "."), |tar| tar.link("lnk/manifests", "x")),
+        (|tar| tar.link("lnk", "manifests"), |tar| tar.file("lnk/.wh.csv.yaml", "")),
+        (|tar| tar.link("lnk", "."), |tar| tar.file("lnk/.wh.manifests", "")),
+        (|tar| tar.link("lnk", "."), |tar| tar.file("lnk/.wh..wh..opq", "")),
+        // Through a hard link to a link, and with a hard link as the entry.
+        (|tar| tar.link("a", "manifests").hard_link("b", "a"), |tar| tar.file("b/evil.yaml", "")),
+        (|tar| tar.link("a", "manifests"), |tar| tar.hard_link("a/x", "manifests/csv.yaml")),
+        // Through too many links.
+        (|tar| tar.link("a", "b").link("b", "a"), |tar| tar.file("a/x", "")),
+        // A file elsewhere to which the bundle has a hard link.
+        (
+            |tar| tar.file("etc/x", "").hard_link("manifests/x", "etc/x").link("lnk", "etc"),
+            |tar| tar.file("lnk/x", "other"),
+        ),
+    ];
+    for (lower, upper) in parts {
+        for layers in [
+            vec![base(), lower(Tar::new()), upper(Tar::new())],
+            vec![base(), upper(lower(Tar::new()))],
+            vec![upper(lower(base()))],
+        ] {
+            let layers: Vec<_> = layers.into_iter().map(Layer::plain).collect();
+            let text = refusal(read_layers(&layers));
+            assert!(text.contains("which is not a directory"), "{text}");
+        }
+    }
+    let through = Tar::new().link("lnk", "etc").hard_link("manifests/x", "lnk/x");
+    let layers = [base(), Tar::new().file("etc/x", ""), through];
+    let text = refusal(read_layers(&layers.map(Layer::plain)));
+    assert!(text.contains("does not lead to a file"), "{text}");
+}
+
+#[test]
+fn an_entry_inside_a_link_elsewhere_is_ignored() {
+    for upper in [
+        Tar::new().file("lib/x", "").file("lib64/.wh.y", "").link("lib/z", "../manifests"),
+        // Relative to its directory, it does not lead into the bundle.
+        Tar::new().file("opt/lnk/x", ""),
+        // It is a directory now.
+        Tar::new().directory("lnk").file("lnk/x", ""),
+    ] {
+        let links = Tar::new().link("lnk", "manifests").link("opt/lnk", "manifests");
+        let image = read_layers(&[base(), links, upper].map(Layer::plain)).unwrap();
+        assert_eq!(manifests(&image), [("csv.yaml", "kind: A")]);
+    }
+}
+
+#[test]
+fn a_whiteout_inside_a_link_to_the_directory_is_refused() {
+    let linked = Tar::new()
+        .file("opt/m/a.yaml", "a")
+        .file("opt/m/b.yaml", "b")
+        .link("manifests", "opt/m")
+        .file("metadata/annotations.yaml", ANNOTATIONS);
+    let upper = Tar::new().file("manifests/.wh.b.yaml", "");
+    let text = refusal(read_layers(&[linked, upper].map(Layer::plain)));
+    assert!(text.contains("is inside manifests, which is not a directory"), "{text}");
 }
 
 #[test]

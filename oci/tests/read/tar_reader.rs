@@ -184,6 +184,20 @@ fn global_headers_that_set_paths_or_sizes_are_refused() {
 }
 
 #[test]
+fn attributes_of_overlayfs_are_refused() {
+    for key in [
+        "SCHILY.xattr.trusted.overlay.opaque",
+        "SCHILY.xattr.user.overlay.redirect",
+        "SCHILY.xattr.user.fuseoverlayfs.opaque",
+    ] {
+        let attribute = records(USTAR, b'x', &[(key, "y")]);
+        refused(&[&attribute, &file("x")], "is an attribute of overlayfs");
+    }
+    let other = records(USTAR, b'x', &[("SCHILY.xattr.user.overlays", "y")]);
+    accepted(&[&other, &file("manifests/evil.yaml")], "evil.yaml");
+}
+
+#[test]
 fn data_after_a_lone_zero_block_is_refused() {
     let zeros = [0; 512];
     refused(&[&zeros, &file("manifests/evil.yaml")], "a zero block is followed by other data");
