@@ -3,12 +3,14 @@
 //! Like containers/image (`pkg/compression`), this ignores the media type, because it is wrong for
 //! many images in registries.
 
+mod gzip;
+
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
-use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
+use self::gzip::Gzip;
 use crate::budget::{Budget, Metered};
 use crate::limit;
 
@@ -74,7 +76,7 @@ pub(crate) fn decompress<'a>(reader: impl Read + 'a, budget: &'a Budget) -> io::
     let reader = Cursor::new(start).chain(reader);
     let decoder: Box<dyn Read + 'a> = match format {
         None => return Ok(Plain { reader: Box::new(reader), was_compressed: false }),
-        Some(Format::Gzip) => Box::new(MultiGzDecoder::new(reader)),
+        Some(Format::Gzip) => Box::new(Gzip::new(reader, budget)),
         Some(Format::Zstd) => Box::new(Zstd::new(reader, budget)),
         Some(Format::Unsupported(name)) => {
             return Err(io::Error::new(io::ErrorKind::Unsupported, Unsupported { name }));

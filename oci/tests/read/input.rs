@@ -173,7 +173,7 @@ fn a_layer_that_is_compressed_twice_is_refused() {
 fn many_members_and_frames_are_read() {
     let tar = Tar::bundle().done();
     let empty = gzip(&[]);
-    let members = [empty.repeat(50_000), gzip(&tar), empty.repeat(50_000)].concat();
+    let members = [empty.repeat(10_000), gzip(&tar), empty.repeat(10_000)].concat();
     let skippable = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0].repeat(50_000);
     let frames = [skippable.clone(), zstd(&tar), skippable].concat();
     for stored in [members, frames] {
