@@ -1,5 +1,8 @@
 //! OCI image layouts: finds the manifest of an image from `index.json`.
 
+mod choice;
+
+use choice::{for_platform, is_image};
 use oci_spec::image::{Descriptor, Digest, ImageIndex, MediaType, OciLayout};
 use unlade_text::excerpt;
 
@@ -24,8 +27,6 @@ pub(crate) const INDEX: &str = "index.json";
 pub(crate) const REF_NAME: &str = "org.opencontainers.image.ref.name";
 /// The annotation with the full name of an image, which containerd and `docker save` write.
 pub(crate) const CONTAINERD_NAME: &str = "io.containerd.image.name";
-/// The annotation on additional manifests of BuildKit, such as attestations.
-const REFERENCE_TYPE: &str = "vnd.docker.reference.type";
 
 /// A manifest or an index, which was read and verified.
 pub(crate) struct Found {
@@ -56,7 +57,7 @@ pub(crate) fn find(
     let index = index(store, budget)?;
     let at = match select {
         Some(select) => selected(index.manifests(), select)?,
-        None => only(index.manifests(), platform)?,
+        None => only(store, index.manifests(), platform, budget)?,
     };
     follow(store, at, platform, budget)
 }
@@ -114,7 +115,8 @@ fn follow(
             return Ok(found);
         }
         let index: ImageIndex = parse(&found.bytes, &blob_path(found.descriptor.digest()))?;
-        let chosen = Target::from_descriptor(for_platform(index.manifests(), platform)?);
+        let chosen = for_platform(store, index.manifests(), platform, budget)?;
+        let chosen = Target::from_descriptor(chosen);
         at = Target { name: found.name, ..chosen };
     }
     Err(Error::Nesting { limit: budget.limits.nesting })
@@ -202,7 +204,12 @@ fn selected(descriptors: &[Descriptor], select: &Select) -> Result<Target, Error
     })
 }
 
-fn only(descriptors: &[Descriptor], platform: Option<&Platform>) -> Result<Target, Error> {
+fn only(
+    store: &Store<'_>,
+    descriptors: &[Descriptor],
+    platform: Option<&Platform>,
+    budget: &Budget,
+) -> Result<Target, Error> {
     if let [descriptor] = descriptors {
         return Ok(Target::from_descriptor(descriptor));
     }
@@ -216,67 +223,10 @@ fn only(descriptors: &[Descriptor], platform: Option<&Platform>) -> Result<Targe
             .filter(|found| is_image(found))
             .all(|found| names(found).next().is_none() && found.platform().is_some()) =>
         {
-            for_platform(descriptors, platform).map(Target::from_descriptor)
+            for_platform(store, descriptors, platform, budget).map(Target::from_descriptor)
         }
         _ => Err(Error::Several { images: selectable_names(descriptors) }),
     }
-}
-
-/// Selects the image for `platform`. The order of preference is the same as in containers/image
-/// (`internal/manifest/oci_index.go`), but the only image of an index is accepted for any host,
-/// because bundles are not executed.
-fn for_platform<'a>(
-    descriptors: &'a [Descriptor],
-    platform: Option<&Platform>,
-) -> Result<&'a Descriptor, Error> {
-    let images: Vec<_> = descriptors.iter().filter(|descriptor| is_image(descriptor)).collect();
-    let host = Platform::host();
-    let mut acceptable = platform.unwrap_or(&host).acceptable();
-    if platform.is_none() {
-        // Engines on other operating systems run Linux images too.
-        acceptable.extend(Platform { os: "linux".to_owned(), ..host.clone() }.acceptable());
-    }
-    let fitting = acceptable
-        .iter()
-        .find_map(|wanted| images.iter().find(|image| platform_of(image).as_ref() == Some(wanted)));
-    let found = fitting
-        .or_else(|| images.iter().find(|image| image.platform().is_none()))
-        .or_else(|| images.first().filter(|_| platform.is_none() && images.len() == 1));
-    match found {
-        Some(descriptor) => Ok(descriptor),
-        None if images.is_empty() => Err(Error::Empty),
-        None => {
-            let mut platforms: Vec<_> =
-                images.iter().filter_map(|image| platform_of(image)).collect();
-            platforms.sort();
-            platforms.dedup();
-            Err(Error::Platform {
-                wanted: platform.unwrap_or(&host).to_string(),
-                platforms: platforms.iter().map(ToString::to_string).collect(),
-            })
-        }
-    }
-}
-
-/// Checks whether the descriptor may be an image or an index. Attestations, signatures and other
-/// artifacts are not.
-fn is_image(descriptor: &Descriptor) -> bool {
-    let media_type = descriptor.media_type().as_ref();
-    let is_attestation = annotation(descriptor, REFERENCE_TYPE).is_some()
-        || platform_of(descriptor)
-            .is_some_and(|platform| platform.os == "unknown" && platform.architecture == "unknown");
-    (is_manifest(media_type) || is_index(media_type))
-        && !is_attestation
-        && descriptor.artifact_type().is_none()
-}
-
-fn platform_of(descriptor: &Descriptor) -> Option<Platform> {
-    let platform = descriptor.platform().as_ref()?;
-    Some(Platform {
-        os: platform.os().to_string(),
-        architecture: platform.architecture().to_string(),
-        variant: platform.variant().clone().filter(|variant| !variant.is_empty()),
-    })
 }
 
 fn annotation<'a>(descriptor: &'a Descriptor, key: &str) -> Option<&'a str> {

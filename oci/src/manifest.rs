@@ -67,6 +67,21 @@ pub enum Error {
         /// The existing platforms.
         platforms: Vec<String>,
     },
+    /// Container engines may choose different images of the index for one platform.
+    #[error(
+        "container engines may choose different images {}: {}",
+        platform.as_ref().map_or_else(
+            || "without a platform".to_owned(),
+            |platform| format!("for the platform {}", excerpt::shorten(platform)),
+        ),
+        digests.join(", ")
+    )]
+    Choice {
+        /// The platform of the image that this reader would choose. `None` if it has none.
+        platform: Option<String>,
+        /// The digest of this image, and that of another one.
+        digests: Vec<String>,
+    },
     /// A blob is not part of an image, but for example a chart or a signature.
     #[error(
         "{digest} has the media type {media_type:?}, which is not the media type of {expected}"
@@ -141,6 +156,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Several { .. } => "select one of them after the path, as in :NAME or :@0",
+            Self::Choice { .. } => "select one of them by its digest, as in NAME@sha256:...",
             Self::Ancient => "load it into a newer engine, and save it again",
             _ => return None,
         };

@@ -78,6 +78,61 @@ impl Platform {
             None => vec![with(None)],
         }
     }
+
+    /// Returns the platform as containerd normalises it (`platforms.Normalize`). Empty names are
+    /// those of a Linux node.
+    pub(crate) fn normal(&self) -> Self {
+        let os = match lower(&self.os).as_str() {
+            "" => "linux".to_owned(),
+            "macos" => "darwin".to_owned(),
+            os => os.to_owned(),
+        };
+        let architecture = lower(&self.architecture);
+        let variant = lower(self.variant.as_deref().unwrap_or_default());
+        let (architecture, variant) = match (architecture.as_str(), variant.as_str()) {
+            ("i386", _) => ("386", ""),
+            ("x86_64" | "x86-64" | "amd64", "v1") => ("amd64", ""),
+            ("aarch64" | "arm64", "8" | "v8") => ("arm64", ""),
+            ("armhf", _) | ("arm", "" | "7") => ("arm", "v7"),
+            ("armel", _) | ("arm", "6") => ("arm", "v6"),
+            ("arm", "5") => ("arm", "v5"),
+            ("arm", "8") => ("arm", "v8"),
+            (architecture, variant) => (go_architecture(architecture), variant),
+        };
+        Self { os, ..Self::with(architecture, variant) }
+    }
+
+    /// Returns the normal platforms whose images containerd accepts for this one, best first
+    /// (`platforms.Only`).
+    pub(crate) fn compatible(&self) -> Vec<Self> {
+        const ARM: [(&str, &str); 5] =
+            [("arm64", ""), ("arm", "v8"), ("arm", "v7"), ("arm", "v6"), ("arm", "v5")];
+        const X86: [(&str, &str); 4] =
+            [("amd64", "v3"), ("amd64", "v2"), ("amd64", ""), ("386", "")];
+        let normal = self.normal();
+        let older: &[_] = match normal.architecture.as_str() {
+            "amd64" => &X86,
+            "arm64" | "arm" => &ARM,
+            _ => &[],
+        };
+        let mut older: Vec<_> = older
+            .iter()
+            .map(|(architecture, variant)| Self {
+                os: normal.os.clone(),
+                ..Self::with(architecture, variant)
+            })
+            .collect();
+        if let Some(at) = older.iter().position(|platform| *platform == normal) {
+            older.drain(..=at);
+        }
+        older.insert(0, normal);
+        older
+    }
+
+    fn with(architecture: &str, variant: &str) -> Self {
+        let variant = Some(variant.to_owned()).filter(|variant| !variant.is_empty());
+        Self { os: String::new(), architecture: architecture.to_owned(), variant }
+    }
 }
 
 impl FromStr for Platform {
@@ -107,10 +162,15 @@ impl fmt::Display for Platform {
 /// Returns the Go name of an architecture, for which other names are common.
 fn go_architecture(name: &str) -> &str {
     match name {
-        "x86_64" => "amd64",
+        "x86_64" | "x86-64" => "amd64",
         "aarch64" => "arm64",
         name => name,
     }
+}
+
+/// Returns `text` in lower case as Go does, which maps one letter to another one than Rust.
+fn lower(text: &str) -> String {
+    text.replace('\u{130}', "i").to_lowercase()
 }
 
 #[cfg(test)]
@@ -140,6 +200,44 @@ mod tests {
         assert_eq!(texts("linux/arm64"), ["linux/arm64", "linux/arm64/v8"]);
         assert_eq!(texts("linux/amd64"), ["linux/amd64"]);
         assert_eq!(texts("linux/amd64/v3"), ["linux/amd64/v3", "linux/amd64"]);
+    }
+
+    #[test]
+    fn platforms_are_normalised_as_in_containerd() {
+        let normal = |text: &str| {
+            let mut parts = text.split('/').map(str::to_owned);
+            let [os, architecture] = [(); 2].map(|()| parts.next().unwrap());
+            Platform { os, architecture, variant: parts.next() }.normal().to_string()
+        };
+        for (text, expected) in [
+            ("linux/x86_64", "linux/amd64"),
+            ("linux/x86-64/v1", "linux/amd64"),
+            ("/AMD64/V2", "linux/amd64/v2"),
+            ("L\u{130}nux/i386/x", "linux/386"),
+            ("linux/aarch64/8", "linux/arm64"),
+            ("linux/arm64/v8", "linux/arm64"),
+            ("linux/arm64/v9", "linux/arm64/v9"),
+            ("linux/arm", "linux/arm/v7"),
+            ("linux/arm/6", "linux/arm/v6"),
+            ("linux/armhf", "linux/arm/v7"),
+            ("linux/armel/v7", "linux/arm/v6"),
+            ("macOS/s390x/z", "darwin/s390x/z"),
+        ] {
+            assert_eq!(normal(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn images_for_older_processors_are_compatible_as_in_containerd() {
+        let texts =
+            |text| platform(text).compatible().iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(texts("linux/amd64"), ["linux/amd64", "linux/386"]);
+        let x86 = ["linux/amd64/v3", "linux/amd64/v2", "linux/amd64", "linux/386"];
+        assert_eq!(texts("linux/amd64/v3"), x86);
+        assert_eq!(texts("linux/amd64/v4")[1..], x86);
+        assert_eq!(texts("linux/arm"), ["linux/arm/v7", "linux/arm/v6", "linux/arm/v5"]);
+        assert_eq!(texts("linux/arm64").len(), 5);
+        assert_eq!(texts("linux/s390x"), ["linux/s390x"]);
     }
 
     #[test]

@@ -7,6 +7,8 @@
     reason = "the fixture serves tests only, as what stands in a test module does"
 )]
 
+/// Indexes from which container engines choose different images.
+mod choice;
 /// Documents that Go reads differently.
 mod document;
 /// Decompression bombs, endless headers and other malicious input.

@@ -31,6 +31,12 @@ pub(super) const FAMILIES: &[Family] = &[
             descriptor(0, &format!("\"platform\":{{\"os\":\"o{n}\",\"architecture\":\"a\"}},"))
         }))
     }),
+    layout("artifacts-of-a-platform", |n| {
+        let platform = "\"platform\":{\"os\":\"linux\",\"architecture\":\"amd64\"},";
+        let artifact = format!("{platform}\"artifactType\":\"a/b\",");
+        let artifacts = count(n, |n| descriptor(n + 1, &artifact));
+        index(&format!("{}{artifacts}", descriptor(0, platform)))
+    }),
     layout("deep", |n| format!("{{\"schemaVersion\":2,\"manifests\":{}", "[".repeat(n)).into()),
     layout("folded-keys", |n| {
         format!("{{{}\"schemaVersion\":2}}", repeat("\"manifests\":[],\"Manifests\":[],", n)).into()
