@@ -18,9 +18,10 @@ use unlade_yaml::{self as yaml, json};
 /// or 1.4 MiB in base64, so this is enough for all ConfigMaps of a large cluster.
 pub(crate) const DEFAULT_MAX_SIZE: usize = 256 << 20;
 
-/// The maximum size of the parsed values of a document, in bytes, unless four times the size of the
-/// document is larger. A hostile document can need a hundred times its size in memory, but a
-/// ConfigMap needs little more than its text.
+/// The maximum size of the parsed values of all documents of an input that contain ConfigMaps, in
+/// bytes, unless four times the size of the input is larger. All ConfigMaps are in memory at the same
+/// time. A hostile document can need a hundred times its size in memory, but a ConfigMap needs little
+/// more than its text.
 const MAX_MEMORY: usize = 96 << 20;
 
 /// A file, or standard input.
@@ -97,8 +98,8 @@ pub(crate) enum Error {
     /// The input is larger than the limit.
     #[error("{origin} is larger than {limit} bytes")]
     TooLarge { origin: String, limit: usize },
-    /// The values of a document would need too much memory.
-    #[error("document {number} of {origin} needs more than {limit} bytes of memory")]
+    /// The values of the documents would need too much memory.
+    #[error("the values of {origin} need more than {limit} bytes of memory (in document {number})")]
     Memory { origin: String, number: usize, limit: usize },
     /// A document is neither YAML nor JSON.
     #[error("document {number} of {origin} is not YAML")]
@@ -208,12 +209,19 @@ fn parse(bytes: &[u8], origin: &str, reader: &yaml::Reader) -> Result<Input, Err
     }
     let mut input = Input::default();
     let mut n_documents = 0;
+    let limit = MAX_MEMORY.max(4 * bytes.len());
+    let mut memory = Memory { limit, used: 0 };
     for text in document::split(bytes) {
-        for value in values(text, origin, n_documents + 1, reader)? {
+        let (used, n_kept) = (memory.used, input.config_maps.len());
+        for value in values(text, origin, n_documents + 1, reader, &mut memory)? {
             if !value.is_null() {
                 n_documents += 1;
                 collect_objects(value, origin, &mut input)?;
             }
+        }
+        // Other objects are not kept.
+        if input.config_maps.len() == n_kept {
+            memory.used = used;
         }
     }
     if input.config_maps.is_empty() {
@@ -223,6 +231,12 @@ fn parse(bytes: &[u8], origin: &str, reader: &yaml::Reader) -> Result<Input, Err
     Ok(input)
 }
 
+/// The memory for the values of an input, in bytes.
+struct Memory {
+    limit: usize,
+    used: usize,
+}
+
 /// Parses the values of a document: one, or several if the document is a sequence of JSON texts, as
 /// `jq` writes them.
 fn values(
@@ -230,20 +244,23 @@ fn values(
     origin: &str,
     number: usize,
     reader: &yaml::Reader,
+    memory: &mut Memory,
 ) -> Result<Vec<Value>, Error> {
-    let check = |json: &[u8]| {
-        let limit = MAX_MEMORY.max(4 * text.len());
-        if json::value_memory(json) > limit {
-            return Err(Error::Memory { origin: origin.to_owned(), number, limit });
-        }
-        Ok(())
+    let limit = memory.limit;
+    let total = |json: &[u8]| {
+        let total = memory.used.saturating_add(json::value_memory(json));
+        let exceeded = || Error::Memory { origin: origin.to_owned(), number, limit };
+        (total <= limit).then_some(total).ok_or_else(exceeded)
     };
     let looks_like_json = text.trim_ascii_start().starts_with(b"{");
     let json_error = if looks_like_json {
-        check(text)?;
+        let used = total(text)?;
         let stream = serde_json::Deserializer::from_slice(text).into_iter();
         match stream.collect() {
-            Ok(values) => return Ok(values),
+            Ok(values) => {
+                memory.used = used;
+                return Ok(values);
+            }
             Err(error) => Some(error),
         }
     } else {
@@ -252,7 +269,7 @@ fn values(
     let json = |source| Error::Json { origin: origin.to_owned(), number, source };
     match (reader.to_json(text), json_error) {
         (Ok(text), _) => {
-            check(text.as_bytes())?;
+            memory.used = total(text.as_bytes())?;
             Ok(vec![serde_json::from_str(&text).map_err(json)?])
         }
         // The text is neither. It looks like JSON, so the error of the JSON parser is more useful.

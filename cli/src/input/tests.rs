@@ -81,3 +81,21 @@ fn a_broken_document_is_named_by_its_number() {
     let broken = parse(r#"{"kind": "ConfigMap", "#).unwrap_err();
     assert!(broken.to_string().contains("document 1 of input is not JSON"), "{broken}");
 }
+
+#[test]
+fn the_values_of_all_documents_need_limited_memory() {
+    let maps = "{a: },".repeat(50_000);
+    let yaml = format!("apiVersion: v1\nkind: ConfigMap\nx: [{maps}]\n---\n");
+    let json = format!(
+        "{{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"x\": [{}1]}}\n---\n",
+        "{\"a\":0},".repeat(50_000)
+    );
+    for text in [&yaml, &json] {
+        let error = parse(&text.repeat(3)).unwrap_err();
+        let limit = "need more than 100663296 bytes of memory (in document 3)";
+        assert!(error.to_string().contains(limit), "{error}");
+    }
+    assert_eq!(parse(&yaml.repeat(2)).unwrap().config_maps.len(), 2);
+    let other = yaml.replace("ConfigMap", "Secret");
+    assert_eq!(parse(&(yaml + &other.repeat(3))).unwrap().config_maps.len(), 1);
+}
