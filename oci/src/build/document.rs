@@ -1,5 +1,8 @@
 //! The JSON documents of an image.
 
+use std::io;
+use std::path::Path;
+
 use oci_spec::OciSpecError;
 use oci_spec::image::{
     Arch, Config as OciConfig, Descriptor, Digest, ImageConfiguration, ImageIndex,
@@ -7,9 +10,23 @@ use oci_spec::image::{
     PlatformBuilder, RootFs,
 };
 use serde::Serialize;
+use serde_json::Value;
+use unlade_yaml::json;
 
-use super::Image;
+use super::{Error, Image};
 use crate::Platform;
+use crate::limit;
+
+/// Parses the document `bytes` of the file `path`, to change it as a JSON value, so that no field of
+/// another tool is lost.
+pub(crate) fn parse_value(bytes: &[u8], path: &Path) -> Result<Value, Error> {
+    let limit = limit::VALUES;
+    if json::value_memory(bytes) > limit {
+        let problem = format!("its values need more than {limit} bytes of memory");
+        return Err(Error::Input { path: path.to_owned(), source: io::Error::other(problem) });
+    }
+    Ok(serde_json::from_slice(bytes)?)
+}
 
 /// Serializes a document. Fields are sorted by name, because the maps of the OCI types have no
 /// order.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::blob::Blobs;
 use super::output::{LayoutFiles, named};
-use super::{Config, Error, Layer, Written, WrittenImage};
+use super::{Config, Error, Layer, Written, WrittenImage, document};
 use crate::document::Document;
 use crate::layout::INDEX;
 use crate::manifest::{blob_path, is_index, is_manifest, parse};
@@ -86,7 +86,8 @@ impl Extension<'_> {
         let mut manifest: ImageManifest = read(&self.blobs.directory, &blob_path(old.digest()))?;
         let old_config = blob_path(manifest.config().digest());
         let bytes = read_bytes(&self.blobs.directory, &old_config)?;
-        let mut configuration: Value = serde_json::from_slice(&bytes)?;
+        let path = self.blobs.directory.join(&old_config);
+        let mut configuration = document::parse_value(&bytes, &path)?;
         let n_layers = manifest.layers().len();
         let platform = self.configure(&mut configuration, n_layers).ok_or_else(|| {
             refused("its configuration does not have a platform and the digests of its layers")
@@ -108,7 +109,6 @@ impl Extension<'_> {
     }
 
     /// Changes a configuration. Returns the platform, or `None` if the configuration is not valid.
-    /// It is changed as a JSON value, so that no field of another tool is lost.
     fn configure(&self, configuration: &mut Value, n_layers: usize) -> Option<Platform> {
         let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
         let platform = Platform {

@@ -225,14 +225,13 @@ fn is_occupied(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists)
 }
 
-/// Reads the index of the layout at `path`. It is changed as a JSON value, so that no field of
-/// another tool is lost.
+/// Reads the index of the layout at `path`.
 fn read_index(path: &Path) -> Result<Value, build::Error> {
     let index = path.join(INDEX);
     let fails = |source| build::Error::Input { path: index.clone(), source };
     let bytes = input::read(&index, limit::JSON).map_err(fails)?;
     parse::<ImageIndex>(&bytes, INDEX).map_err(|error| fails(io::Error::other(error)))?;
-    Ok(serde_json::from_slice(&bytes)?)
+    document::parse_value(&bytes, &index)
 }
 
 /// Inserts `new` into the entries of `index.json`, as containers/image does: another image with the

@@ -223,6 +223,11 @@ fn nothing_is_copied_to_a_layout_without_a_valid_index() {
     fs::write(&index, " ".repeat((4 << 20) + 1)).unwrap();
     let text = refused();
     assert!(text.contains("it is larger than 4194304 bytes"), "{text}");
+    let values = "{\"\":0},".repeat(100_000);
+    let large = format!("{{\"schemaVersion\":2,\"manifests\":[],\"x\":[{values}0]}}");
+    fs::write(&index, large).unwrap();
+    let text = refused();
+    assert!(text.contains("its values need more than 67108864 bytes of memory"), "{text}");
     fs::remove_file(&index).unwrap();
     assert!(Command::new("mkfifo").arg(&index).status().unwrap().success());
     // Opening a FIFO would wait for a writer.

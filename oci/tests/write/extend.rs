@@ -109,3 +109,11 @@ fn a_base_that_contradicts_itself_is_refused() {
     fs::write(layout.join("index.json"), twice.to_string()).unwrap();
     assert!(matches!(extend(&layout, &config(), &[]).unwrap_err(), Error::Base { .. }));
 }
+
+#[test]
+fn a_base_whose_values_need_much_memory_is_refused() {
+    let place = Place::new();
+    let layout = docker_base(&place, |it| it["x"] = json!(vec![json!({"": 0}); 100_000]));
+    let text = unlade_text::chain(&extend(&layout, &config(), &[]).unwrap_err());
+    assert!(text.contains("its values need more than 67108864 bytes of memory"), "{text}");
+}
