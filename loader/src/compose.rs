@@ -104,14 +104,14 @@ fn report_skipped(skipped: &[Skipped<'_>], used: &BTreeSet<&str>, findings: &mut
 fn describe_undecodable(file: &Skipped<'_>) -> String {
     let Skipped { key, directory, error, .. } = file;
     let lost = match *key {
-        "dependencies.yaml" if *directory == Directory::Metadata => "OLM drops the dependencies",
-        "properties.yaml" if *directory == Directory::Metadata => {
-            "OLM drops the properties of the file"
-        }
-        _ => "OLM drops the file",
+        "dependencies.yaml" if *directory == Directory::Metadata => "the dependencies",
+        "properties.yaml" if *directory == Directory::Metadata => "the properties of the file",
+        _ => "the file",
     };
+    // OLM has no limits, or higher ones.
+    let dropper = if error.is_limit() { "unlade" } else { "OLM" };
     let hint = if file.has_tab { ": YAML is indented with spaces, not with tabs" } else { "" };
-    format!("{lost}: {error}{hint}")
+    format!("{dropper} drops {lost}: {error}{hint}")
 }
 
 /// Moves the bytes of the files into the objects. Both are sorted by key.

@@ -266,6 +266,28 @@ fn findings_say_what_is_lost() {
     }
 }
 
+#[test]
+fn a_file_over_a_limit_of_unlade_is_dropped_by_unlade() {
+    let items = "1, ".repeat(20_000);
+    let dependencies = format!("dependencies: [{items}]");
+    let object = format!(r#"{{"kind": "A", "metadata": {{"name": "a"}}, "x": [{items}1]}}"#);
+    let yaml = yaml::Limits::default().with_tree(100_000);
+    let options = Options::default().with_limits(Limits::default().with_yaml(yaml));
+    for (path, text, expected) in [
+        (
+            "metadata/dependencies.yaml",
+            &dependencies,
+            "dependencies.yaml: unlade drops the dependencies",
+        ),
+        ("manifests/a.json", &object, "a.json: unlade drops the file"),
+    ] {
+        let loaded = load(&read(&[(path, text)]), &options).unwrap();
+        let found: Vec<_> = loaded.report.iter().map(ToString::to_string).collect();
+        let reason = "the document in memory is larger than 100000 bytes";
+        assert_eq!(found, [format!("{expected}: {reason}")], "{path}");
+    }
+}
+
 /// ConfigMaps that a cluster has besides bundles, and everything that OLM, opm and unlade write.
 #[test]
 fn a_config_map_without_anything_of_a_bundle_is_refused_and_no_other() {
