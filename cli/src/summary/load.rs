@@ -117,12 +117,30 @@ fn apis(bundle: &Bundle) -> Table<4> {
 fn dependencies(bundle: &Bundle) -> Table<2> {
     let mut table = Table::new([("DEPENDENCY", Align::Left), ("VALUE", Align::Left)]);
     for dependency in &bundle.dependencies {
-        // Go writes `>` as `\u003e`, which is valid JSON but hard to read.
-        let value = serde_json::from_str::<serde_json::Value>(&dependency.value);
-        let value = value.map_or_else(|_| dependency.value.clone(), |value| value.to_string());
-        table.push([&dependency.kind, &value]);
+        table.push([&dependency.kind, &unescape_html(&dependency.value)]);
     }
     table
+}
+
+/// Replaces the escapes of `<`, `>` and `&`, which Go writes for HTML. They are valid JSON but hard
+/// to read. The value is not parsed, because it can need a hundred times its size in memory.
+fn unescape_html(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
+        text.push_str(before);
+        let (character, len) = match escape.get(..6) {
+            Some("\\u003c") => ("<", 6),
+            Some("\\u003e") => (">", 6),
+            Some("\\u0026") => ("&", 6),
+            // The character after a backslash may be another one.
+            _ => escape.get(..2).map_or((escape, escape.len()), |escape| (escape, 2)),
+        };
+        text.push_str(character);
+        rest = escape.get(len..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    text
 }
 
 /// Counts the objects of each kind, in the order in which the kinds occur first.
@@ -136,4 +154,22 @@ pub(super) fn count_kinds(bundle: &Bundle) -> String {
         }
     }
     kinds.into_iter().map(|(kind, number)| count(number, kind)).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_for_html_are_replaced_without_parsing() {
+        for (json, text) in [
+            (r#"{"a":"\u003e=1 \u0026 \u003c2"}"#, r#"{"a":">=1 & <2"}"#),
+            (r#""\\u003e \\\u003e \"""#, r#""\\u003e \\> \"""#),
+            (r#""\u000a\n""#, r#""\u000a\n""#),
+            ("\\\u{e9}", "\\\u{e9}"),
+            ("\\", "\\"),
+        ] {
+            assert_eq!(unescape_html(json), text);
+        }
+    }
 }
