@@ -75,6 +75,15 @@ fn an_invalid_catalog_fails_with_all_problems_and_their_lines() {
 }
 
 #[test]
+fn problems_on_standard_error_have_coloured_labels_and_escaped_names() {
+    let catalog = write(&VALID.replace("defaultChannel: stable", "defaultChannel: \"\\e[2J\""));
+    let finished = unlade(["catalog", "graph", catalog.path().to_str().unwrap(), "--color=always"]);
+    let line = "catalog.yaml:3: \u{1b}[1m\u{1b}[31merror\u{1b}[0m: the default channel \\u{1b}[2J ";
+    assert!(finished.stderr.starts_with(line), "{finished:?}");
+    assert!(finished.stderr.contains("\n  \u{1b}[1m\u{1b}[36mhint\u{1b}[0m: set "), "{finished:?}");
+}
+
+#[test]
 fn json_has_the_fields_of_opm_and_the_problems() {
     let catalog = write(&VALID.replace("image: registry.example/tea:1\n", ""));
     let finished = unlade(validate(&catalog, &["-o", "json"]));

@@ -1,7 +1,7 @@
 //! Reports the problems of a catalog, and decides whether they are accepted.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use unlade_catalog::{Problem, Rule, Severity};
@@ -9,7 +9,6 @@ use unlade_text as text;
 
 use crate::{
     screen::{Palette, Screen},
-    stderr,
     summary::count,
 };
 
@@ -33,9 +32,9 @@ fn describe_counts(errors: usize, warnings: usize) -> String {
 
 /// Writes the problems of a catalog to standard error.
 pub(super) fn note_problems(problems: &[Problem], screen: &Screen) {
-    for line in format_problems(problems, &screen.err).lines() {
-        stderr::note(line);
-    }
+    let mut stderr = BufWriter::new(io::stderr().lock());
+    // If standard error fails, the problems cannot be reported anywhere.
+    _ = write_problems(problems, &screen.err, &mut stderr).and_then(|()| stderr.flush());
 }
 
 /// Writes the problems of a catalog to standard error, and returns an error if it is invalid.
@@ -96,26 +95,26 @@ pub(super) fn judge(problems: &[Problem], name: &str, strict: bool) -> Result<()
     }
 }
 
-/// Formats each problem with its place and a hint.
-pub(super) fn format_problems(problems: &[Problem], palette: &Palette) -> String {
-    let mut report = String::new();
+/// Writes each problem with its place and a hint. The text of the problem is escaped.
+pub(super) fn write_problems(
+    problems: &[Problem],
+    palette: &Palette,
+    to: &mut impl Write,
+) -> io::Result<()> {
     for problem in problems {
         let (label, style) = match problem.severity {
             Severity::Error => ("error", palette.error),
             Severity::Warning => ("warning", palette.warning),
         };
         let Problem { place, rule, message, .. } = problem;
+        let place = place.to_string();
         let line = format!("{message}{} [{}]", describe_subject(problem), rule.name());
-        _ = writeln!(
-            report,
-            "{}: {style}{label}{style:#}: {}",
-            text::line(&place.to_string()),
-            text::line(&line)
-        );
+        let (place, line) = (text::line(&place), text::line(&line));
+        writeln!(to, "{place}: {style}{label}{style:#}: {line}")?;
         let style = palette.hint;
-        _ = writeln!(report, "  {style}hint{style:#}: {}", rule.remedy());
+        writeln!(to, "  {style}hint{style:#}: {}", rule.remedy())?;
     }
-    report
+    Ok(())
 }
 
 /// Returns the package, channel and bundle of a problem, unless its message names them.

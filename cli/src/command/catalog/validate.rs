@@ -1,6 +1,6 @@
 //! `unlade catalog validate`.
 
-use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use serde_json::{Value, json};
 use unlade_catalog::Problem;
@@ -8,7 +8,7 @@ use unlade_catalog_directory::Reading;
 
 use super::{
     judge,
-    problem::{self, format_problems},
+    problem::{self, write_problems},
     read, sarif,
 };
 use crate::{
@@ -25,7 +25,7 @@ pub(super) fn run(args: Validate, screen: &Screen) -> Result<(), Error> {
     let reading = read(&catalog, &images.resolve()?)?;
     let verdict = judge(&reading.problems, &catalog.display().to_string(), strict);
     match output {
-        Report::Text => output::print(format_text(&reading, verdict.is_ok(), screen).as_bytes()),
+        Report::Text => write_text(&reading, verdict.is_ok(), screen, &mut output::stdout()),
         Report::Json => output::print_json(&format_json(&reading, verdict.as_ref().err())),
         Report::Sarif => output::print_json(&sarif::format(&reading.problems, &catalog)),
     }
@@ -33,20 +33,25 @@ pub(super) fn run(args: Validate, screen: &Screen) -> Result<(), Error> {
     Ok(verdict?)
 }
 
-fn format_text(reading: &Reading, is_accepted: bool, screen: &Screen) -> String {
-    let mut report = format_problems(&reading.problems, &screen.out);
+fn write_text(
+    reading: &Reading,
+    is_accepted: bool,
+    screen: &Screen,
+    to: &mut impl Write,
+) -> io::Result<()> {
+    write_problems(&reading.problems, &screen.out, to)?;
     if is_accepted {
         let catalog = &reading.catalog;
-        _ = writeln!(
-            report,
+        writeln!(
+            to,
             "valid: {}, {} and {} in {}",
             summary::count(catalog.packages.len(), "package"),
             summary::count(catalog.channels.len(), "channel"),
             summary::count(catalog.bundles.len(), "bundle"),
             summary::count(reading.n_files, "file")
-        );
+        )?;
     }
-    report
+    to.flush()
 }
 
 /// Returns the fields `passed` and `error` of `opm validate -o json`, and all problems.
