@@ -89,6 +89,29 @@ fn a_terminal_gets_the_config_map_on_request() {
 }
 
 #[test]
+fn a_document_of_a_catalog_does_not_control_the_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    // YAML cannot contain U+009B.
+    for (form, text) in [("json", "\u{9b}31m\u{202e}"), ("yaml", "31m\u{202e}")] {
+        fs::write(path("readme"), text).unwrap();
+        let catalog = format!("schema: olm.package\nname: tea\ndescription: \"{text}\"\n");
+        fs::write(path("catalog.yaml"), catalog.replace('\u{9b}', "\\x9b")).unwrap();
+        for arguments in [
+            &["init", "tea", "--description", &path("readme"), "-o"][..],
+            &["template", "convert", "basic", &path("catalog.yaml"), "-o"],
+            &["render", &path("catalog.yaml"), "-o"],
+        ] {
+            let arguments = [&["catalog"], arguments, &[form]].concat();
+            let (code, shown) = on_terminal(command(&arguments));
+            assert_eq!(code, Some(0), "{arguments:?}: {shown}");
+            assert!(shown.contains("31m"), "{arguments:?}: {shown}");
+            assert!(!shown.contains(['\u{9b}', '\u{202e}']), "{arguments:?}: {shown:?}");
+        }
+    }
+}
+
+#[test]
 fn colours_can_be_turned_off() {
     for shown in [
         unpack_example(&[("NO_COLOR", "1")], &[]),

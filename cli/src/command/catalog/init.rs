@@ -4,7 +4,8 @@ use serde_json::{Map, json};
 use unlade_catalog::{Form, Meta};
 use unlade_yaml::base64;
 
-use crate::{args::Init, error::Error, input::Origin, output, screen::Screen, stderr};
+use super::render;
+use crate::{args::Init, error::Error, input::Origin, screen::Screen, stderr};
 
 /// The maximum size of an icon and of a description, in bytes. Clients of OLM refuse larger
 /// messages.
@@ -40,8 +41,9 @@ pub(super) fn run(args: &Init, screen: &Screen) -> Result<(), Error> {
     }
     let limits = unlade_catalog::Limits::default().document;
     let meta = Meta::from_json(&json!(meta).to_string(), &limits).map_err(Error::Package)?;
-    let text = Form::from(*output).write(&meta.to_json(), &limits).map_err(Error::Emit)?;
-    output::print(text.as_bytes()).map_err(Error::Output)
+    let form = Form::from(*output);
+    let text = form.write(&meta.to_json(), &limits).map_err(Error::Emit)?;
+    render::print(&text, form, screen)
 }
 
 /// Returns the type of an image by its content.

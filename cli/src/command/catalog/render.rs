@@ -109,19 +109,28 @@ pub(super) fn write(documents: Sorted, form: Form, screen: &Screen) -> Result<()
     let mut stdout = output::stdout();
     for document in documents {
         let (_, document) = document.map_err(Catalog::Temporary)?;
-        if screen.is_terminal {
-            write_safely(&document, form, &mut stdout)
-        } else {
-            stdout.write_all(document.as_bytes())
-        }
-        .map_err(Error::Output)?;
+        write_document(&document, form, screen, &mut stdout).map_err(Error::Output)?;
     }
     stdout.flush().map_err(Error::Output)
 }
 
-/// Writes a document to a terminal, and escapes the characters that could control it.
-fn write_safely(document: &str, form: Form, mut to: impl Write) -> io::Result<()> {
+/// Writes the only document to standard output.
+pub(super) fn print(document: &str, form: Form, screen: &Screen) -> Result<(), Error> {
+    let mut stdout = output::stdout();
+    let written = write_document(document, form, screen, &mut stdout);
+    written.and_then(|()| stdout.flush()).map_err(Error::Output)
+}
+
+/// Writes a document. If standard output is a terminal, escapes the characters that could control
+/// it.
+fn write_document(
+    document: &str,
+    form: Form,
+    screen: &Screen,
+    to: &mut impl Write,
+) -> io::Result<()> {
     match form {
+        _ if !screen.is_terminal => to.write_all(document.as_bytes()),
         Form::Json => text::Escaping(to).write_all(document.as_bytes()),
         Form::Yaml => document.lines().try_for_each(|line| writeln!(to, "{}", text::escape(line))),
     }

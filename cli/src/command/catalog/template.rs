@@ -15,7 +15,7 @@ use unlade_catalog_directory::{self as directory, Renderer};
 
 use super::{
     bundle,
-    render::{report, write},
+    render::{self, report, write},
 };
 use crate::{
     args::{Template, TemplateCommand, TemplateConvert, TemplateOutput, TemplateRender},
@@ -28,7 +28,7 @@ use crate::{
 pub(super) fn run(args: Template, screen: &Screen) -> Result<(), Error> {
     match args.command {
         TemplateCommand::Render(args) => render(args, screen),
-        TemplateCommand::Convert(args) => convert(args),
+        TemplateCommand::Convert(args) => convert(args, screen),
     }
 }
 
@@ -83,7 +83,7 @@ fn parse(arguments: &[OsString]) -> Result<(Option<template::Kind>, Option<PathB
     }
 }
 
-fn convert(args: TemplateConvert) -> Result<(), Error> {
+fn convert(args: TemplateConvert, screen: &Screen) -> Result<(), Error> {
     let TemplateConvert { kind, file, output } = args;
     let (origin, limits) = (Origin::new(file)?, Limits::default());
     let failed = |source| Error::Template { name: origin.name(), source: Box::new(source) };
@@ -94,5 +94,5 @@ fn convert(args: TemplateConvert) -> Result<(), Error> {
         // `opm` writes it in this form.
         text.push('\n');
     }
-    output::print(text.as_bytes()).map_err(Error::Output)
+    render::print(&text, form, screen)
 }
