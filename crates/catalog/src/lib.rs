@@ -51,7 +51,7 @@ pub use catalog::Catalog;
 pub use file::File;
 pub use meta::{Meta, MetaError};
 pub use name::Names;
-pub use problem::{MAX_PROBLEMS, Place, Problem, Problems, Severity, locate};
+pub use problem::{MAX_PROBLEM_TEXT, MAX_PROBLEMS, Place, Problem, Problems, Severity, locate};
 pub use rank::Rank;
 pub use record::{Bundle, Channel, Deprecation, Deprecations, Entry, Package};
 pub use rule::Rule;

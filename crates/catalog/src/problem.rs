@@ -12,6 +12,11 @@ use crate::rule::Rule;
 /// errors, and warnings. Further problems are only counted.
 pub const MAX_PROBLEMS: usize = 10_000;
 
+/// The maximum size of the texts of the problems of each kind that are kept, in bytes. The path of
+/// the file counts for each problem, because each report repeats it: a path of 4 kB made a report
+/// of 350 MB. [`MAX_PROBLEMS`] problems with 400 bytes each fit.
+pub const MAX_PROBLEM_TEXT: usize = 4 << 20;
+
 /// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
@@ -68,8 +73,8 @@ pub struct Place {
     pub path: Vec<Step>,
 }
 
-/// A collection of problems: the first [`MAX_PROBLEMS`] of each kind, and the numbers of the
-/// others.
+/// A collection of problems: the first of each kind, up to [`MAX_PROBLEMS`] and
+/// [`MAX_PROBLEM_TEXT`], and the numbers of the others.
 #[derive(Debug, Clone, Default)]
 pub struct Problems {
     kept: Vec<Problem>,
@@ -83,6 +88,8 @@ pub struct Problems {
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
     kept: usize,
+    /// The size of the texts of the kept problems, in bytes.
+    text: usize,
     more: usize,
 }
 
@@ -100,6 +107,12 @@ impl Problem {
             bundle: String::new(),
             message: excerpt::truncate(&message, excerpt::MESSAGE_SIZE).unwrap_or(message),
         }
+    }
+
+    /// Returns the size of what a report shows of it, in bytes.
+    fn text_size(&self) -> usize {
+        let Self { place, package, channel, bundle, message, .. } = self;
+        [&*place.file, package, channel, bundle, message].into_iter().map(str::len).sum()
     }
 
     pub(crate) fn package(self, name: &str) -> Self {
@@ -181,10 +194,14 @@ impl Problems {
             Severity::Error => &mut self.other_errors,
             Severity::Warning => &mut self.warnings,
         };
+        let text = count.text.saturating_add(problem.text_size());
+        // The first one is kept in any case, so that the cause of a failure is never missing.
+        let has_room = count.kept == 0 || (count.kept < MAX_PROBLEMS && text <= MAX_PROBLEM_TEXT);
         if problem.n_unlisted > 0 {
             count.more += problem.n_unlisted;
-        } else if count.kept < MAX_PROBLEMS {
+        } else if has_room {
             count.kept += 1;
+            count.text = text;
             self.kept.push(problem);
         } else {
             count.more += 1;

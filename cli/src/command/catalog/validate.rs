@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use unlade_catalog::Problem;
 use unlade_catalog_directory::Reading;
 
@@ -54,19 +54,32 @@ fn write_text(
     to.flush()
 }
 
-/// Returns the fields `passed` and `error` of `opm validate -o json`, and all problems.
-fn format_json(reading: &Reading, error: Option<&problem::Error>) -> Value {
-    let problem = |problem: &Problem| {
-        let mut value = json!(problem);
-        if let Some(fields) = value.as_object_mut() {
-            fields.insert("remedy".to_owned(), json!(problem.rule.remedy()));
-        }
-        value
-    };
-    let problems: Vec<_> = reading.problems.iter().map(problem).collect();
-    let mut report = json!({"passed": error.is_none(), "problems": problems});
-    if let (Some(error), Some(fields)) = (error, report.as_object_mut()) {
-        fields.insert("error".to_owned(), json!({"message": error.to_string()}));
+/// The fields `passed` and `error` of `opm validate -o json`, and all problems.
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    passed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<JsonError>,
+    problems: Vec<JsonProblem<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonError {
+    message: String,
+}
+
+#[derive(Serialize)]
+struct JsonProblem<'a> {
+    #[serde(flatten)]
+    problem: &'a Problem,
+    remedy: &'static str,
+}
+
+fn format_json<'a>(reading: &'a Reading, error: Option<&problem::Error>) -> JsonReport<'a> {
+    let problem = |problem: &'a Problem| JsonProblem { problem, remedy: problem.rule.remedy() };
+    JsonReport {
+        passed: error.is_none(),
+        error: error.map(|error| JsonError { message: error.to_string() }),
+        problems: reading.problems.iter().map(problem).collect(),
     }
-    report
 }

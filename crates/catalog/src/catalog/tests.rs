@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use unlade_yaml::Step;
 
 use super::*;
-use crate::{Limits, MAX_PROBLEMS, Severity, locate};
+use crate::{Limits, MAX_PROBLEM_TEXT, MAX_PROBLEMS, Severity, locate};
 
 /// A valid catalog, to which the tests add.
 const VALID: &str = "
@@ -254,6 +254,20 @@ fn warnings_that_are_left_out_do_not_make_a_catalog_invalid() {
     let mut sorted = problems.clone();
     sorted.sort();
     assert_eq!(sorted, problems, "what is not listed stays last");
+}
+
+#[test]
+fn problems_in_a_file_with_a_long_path_are_fewer() {
+    let n_problems = |path: &str| {
+        let mut catalog = Catalog::default();
+        let text = "---\nname: a\n".repeat(5_000);
+        catalog.add(File::read(path, text.as_bytes(), &Limits::default()));
+        catalog.validate().len()
+    };
+    assert_eq!(n_problems("c.yaml"), 5_000);
+    assert!(n_problems(&"d/".repeat(2_000)) <= MAX_PROBLEM_TEXT / 4_000 + 1);
+    // The last one counts the others.
+    assert_eq!(n_problems(&"d".repeat(MAX_PROBLEM_TEXT)), 2);
 }
 
 #[test]
