@@ -29,7 +29,9 @@ pub struct Plan {
     pub(super) channels: BTreeMap<Key, BTreeSet<String>>,
     pub(super) default_channels: BTreeMap<String, String>,
     pub(super) bundles: BTreeSet<Key>,
-    /// The adjustments: what else remains and why, what is left out, and what is missing.
+    /// The adjustments: what else remains and why, what is left out, and what is missing. If there
+    /// are more than [`MAX_ADJUSTMENTS`](super::MAX_ADJUSTMENTS), the last item is the number of
+    /// the others.
     pub adjustments: Vec<String>,
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use unlade_text::excerpt::shorten;
 
 use super::{
+    adjustment::Adjustments,
     candidate::{Candidate, Name, State, candidates, choose_best, find, numbered},
     choice::{Channels, Choice, Versions as Wanted},
     closure::complete,
@@ -43,7 +44,7 @@ pub(super) struct Planner<'c> {
     budget: Budget,
     /// The number of entries and edges at which completing graphs may still look.
     visits: usize,
-    adjustments: BTreeSet<String>,
+    adjustments: Adjustments,
 }
 
 /// What meets a need.
@@ -105,7 +106,7 @@ impl<'c> Planner<'c> {
             unmet: HashSet::new(),
             budget: Budget::default(),
             visits: MAX_VISITS,
-            adjustments: BTreeSet::new(),
+            adjustments: Adjustments::default(),
         }
     }
 
@@ -149,7 +150,7 @@ impl<'c> Planner<'c> {
                     "the channel {channel} of the package {package} is skipped: it contains no \
                      version in the range"
                 );
-                self.adjustments.insert(note);
+                self.adjustments.add(note);
                 continue;
             }
             has_versions = true;
@@ -192,7 +193,7 @@ impl<'c> Planner<'c> {
             for entry in added {
                 self.keep(package, entry);
                 let [package, name, entry] = [package, name, entry].map(shorten);
-                self.adjustments.insert(format!(
+                self.adjustments.add(format!(
                     "the entry {entry} remains in the channel {name} of the package {package}: the \
                      graph would be invalid without it"
                 ));
@@ -222,7 +223,9 @@ impl<'c> Planner<'c> {
                 if let Met::By(choice) = found {
                     chosen.insert(need, choice);
                 }
-                self.adjustments.extend(describe(&by, need, &found));
+                if let Some(adjustment) = describe(&by, need, &found) {
+                    self.adjustments.add(adjustment);
+                }
             }
         }
         // What was chosen is kept from now on.
@@ -310,7 +313,7 @@ impl<'c> Planner<'c> {
             if default.name != package.default_channel {
                 let [shown, new, old] =
                     [name, &*default.name, &*package.default_channel].map(shorten);
-                self.adjustments.insert(format!(
+                self.adjustments.add(format!(
                     "the default channel of the package {shown} is {new}, because the channel \
                      {old} is skipped"
                 ));
@@ -328,7 +331,7 @@ impl<'c> Planner<'c> {
             channels: channels.collect(),
             default_channels,
             bundles,
-            adjustments: self.adjustments.into_iter().collect(),
+            adjustments: self.adjustments.into_vec(),
         }
     }
 }

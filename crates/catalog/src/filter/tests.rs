@@ -198,6 +198,30 @@ fn a_need_of_many_bundles_is_met_once() {
 }
 
 #[test]
+fn many_adjustments_are_counted_and_not_listed() {
+    let channels: Vec<_> = (0..MAX_ADJUSTMENTS + 5)
+        .map(|n| {
+            format!(
+                "---\n{{schema: olm.channel, package: a, name: c{n}, entries: [{{name: a.v1}}]}}\n"
+            )
+        })
+        .collect();
+    let text = format!(
+        "{{schema: olm.package, name: a, defaultChannel: c}}\n---\n{{schema: olm.channel, package: a, \
+         name: c, entries: [{{name: a.v2}}]}}\n{}{}{}",
+        channels.concat(),
+        bundle("a", 1, ""),
+        bundle("a", 2, "")
+    );
+    let mut catalog = Catalog::default();
+    catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+    let choices = ["a@2.0.0".parse().unwrap()];
+    let plan = Plan::new(&catalog, &Needs::default(), &choices).unwrap();
+    assert_eq!(plan.adjustments.len(), MAX_ADJUSTMENTS + 1);
+    assert_eq!(plan.adjustments.last().unwrap(), "5 more adjustments are not listed");
+}
+
+#[test]
 fn the_lowest_range_of_a_long_channel_is_connected() {
     let (catalog, needs) = large(600);
     let choices = ["a@0.0.0 || 500.0.0".parse().unwrap()];
