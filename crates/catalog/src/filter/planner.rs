@@ -15,15 +15,26 @@ use super::{
 use crate::{
     Catalog,
     graph::{self, budget::Budget},
-    record::{Channel, Package},
+    record::{Channel, Entry, Package},
     version::Versions,
 };
+
+/// The work of a choice for each of its channels and for each entry of these, besides the lengths
+/// of the names, as a part of [`MAX_WORK`](graph::MAX_WORK). A configuration file can choose from
+/// the same channel thousands of times, and choosing an entry takes about a microsecond, so a
+/// million of them are possible.
+const ENTRY_WORK: usize = 2048;
+
+/// The same for each name that an entry replaces or skips. Finding the head looks at all of them.
+const TARGET_WORK: usize = 64;
 
 /// A valid catalog, and the part of it that is wanted. Channels have indices, because comparing
 /// long names takes long.
 pub(super) struct Planner<'c> {
     packages: BTreeMap<&'c str, (&'c Package, Vec<usize>)>,
     channels: &'c [Channel],
+    /// The indices of the channels by package and name.
+    by_name: HashMap<Name<'c>, usize>,
     versions: &'c Versions<Name<'c>>,
     needs: &'c Needs,
     /// The bundles that are in a channel, sorted by package and name.
@@ -83,6 +94,8 @@ impl<'c> Planner<'c> {
             }
         }
         let channels = catalog.channels.as_slice();
+        let names = channels.iter().map(|it| (it.package.as_str(), it.name.as_str()));
+        let by_name = names.zip(0..).collect();
         let mut candidates = candidates(&packages, channels, versions);
         let mut by_need = Vec::new();
         for ((package, name), required) in &needs.bundles {
@@ -95,6 +108,7 @@ impl<'c> Planner<'c> {
         Self {
             packages,
             channels,
+            by_name,
             versions,
             needs,
             candidates,
@@ -114,23 +128,26 @@ impl<'c> Planner<'c> {
         let Some((meta, channels)) = self.packages.get(choice.package.as_str()) else {
             return Err(Error::Package(choice.package.clone()));
         };
-        let channels: Vec<_> = numbered(channels, self.channels).collect();
         let package = meta.name.as_str();
-        if let Channels::Named(names) = &choice.channels {
-            let unknown =
-                |name: &&String| !channels.iter().any(|(_, channel)| channel.name == **name);
-            if let Some(channel) = names.iter().find(unknown) {
-                let (package, channel) = (package.to_owned(), channel.clone());
-                return Err(Error::Channel { package, channel });
+        let find = |channel: &str| self.by_name.get(&(package, channel)).copied();
+        let indices = match &choice.channels {
+            Channels::All => channels.clone(),
+            Channels::Default => find(&meta.default_channel).into_iter().collect(),
+            Channels::Named(names) => {
+                let find = |name: &String| {
+                    find(name).ok_or_else(|| Error::Channel {
+                        package: package.to_owned(),
+                        channel: name.clone(),
+                    })
+                };
+                // Of equal names, one is enough.
+                let indices: BTreeSet<_> = names.iter().map(find).collect::<Result<_, _>>()?;
+                indices.into_iter().collect()
             }
-        }
-        let is_chosen = |(_, channel): &(usize, &Channel)| match &choice.channels {
-            Channels::All => true,
-            Channels::Default => channel.name == meta.default_channel,
-            Channels::Named(names) => names.contains(&channel.name),
         };
         let mut has_versions = false;
-        for (index, channel) in channels.into_iter().filter(is_chosen) {
+        for (index, channel) in numbered(&indices, self.channels) {
+            self.budget.add_work(work(channel)).map_err(|_| Error::Work)?;
             let names = channel.entries.iter().map(|entry| entry.name.as_str());
             let heads = match choice.versions {
                 Wanted::Head => graph::heads(&channel.entries),
@@ -334,6 +351,15 @@ impl<'c> Planner<'c> {
             adjustments: self.adjustments.into_vec(),
         }
     }
+}
+
+/// Returns the work of choosing from a channel.
+fn work(channel: &Channel) -> usize {
+    let of_entry = |entry: &Entry| {
+        let targets: usize = entry.targets().map(|name| TARGET_WORK + name.len()).sum();
+        ENTRY_WORK + entry.name.len() + targets
+    };
+    ENTRY_WORK + channel.entries.iter().map(of_entry).sum::<usize>()
 }
 
 /// Describes the adjustment that a need of the bundle `by` causes, if any.

@@ -222,6 +222,21 @@ fn many_adjustments_are_counted_and_not_listed() {
 }
 
 #[test]
+fn choices_from_the_same_channel_are_limited() {
+    let (catalog, needs) = large(1_000);
+    let plan = |choice: &str, n: usize| {
+        Plan::new(&catalog, &needs, &vec![choice.parse().unwrap(); n]).map(drop)
+    };
+    // One choice looks at 1,000 entries with one target each.
+    for choice in ["b", "b:c", "b@>=0.0.0"] {
+        assert_eq!(plan(choice, 100), Ok(()));
+        assert_eq!(plan(choice, 10_000), Err(Error::Work));
+    }
+    // A channel that is named several times is one.
+    assert_eq!(plan(&format!("b:c{}", ",c".repeat(10_000)), 1), Ok(()));
+}
+
+#[test]
 fn the_lowest_range_of_a_long_channel_is_connected() {
     let (catalog, needs) = large(600);
     let choices = ["a@0.0.0 || 500.0.0".parse().unwrap()];

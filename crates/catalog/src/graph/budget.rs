@@ -12,8 +12,8 @@ pub const MAX_EDGES: usize = 200_000;
 /// range, which can be long.
 pub const MAX_TEXT: usize = 16 << 20;
 
-/// The maximum work for the comparisons of versions with ranges. A comparison counts as 64 plus the
-/// length of the range in bytes.
+/// The maximum work for the comparisons of versions with ranges, and for the choices of entries. A
+/// comparison counts as 64 plus the length of the range in bytes.
 pub const MAX_WORK: usize = 2 << 30;
 
 /// The work of a comparison with the shortest range.
@@ -51,6 +51,10 @@ impl Budget {
         self.text.add(size, |limit| DrawError::Text { limit })
     }
 
+    pub(crate) fn add_work(&mut self, work: usize) -> Result<(), DrawError> {
+        self.work.add(work, |limit| DrawError::Work { limit })
+    }
+
     /// Returns, for each version, whether it is in the range `text`. Returns an empty list for an
     /// invalid range, which contains no version: every entry can have one.
     pub(crate) fn compare<'v>(
@@ -59,8 +63,7 @@ impl Budget {
         versions: impl ExactSizeIterator<Item = &'v Version>,
     ) -> Result<Vec<bool>, DrawError> {
         let Ok(range) = text.parse::<Range>() else { return Ok(Vec::new()) };
-        let work = text.len().saturating_add(MIN_WORK).saturating_mul(versions.len());
-        self.work.add(work, |limit| DrawError::Work { limit })?;
+        self.add_work(text.len().saturating_add(MIN_WORK).saturating_mul(versions.len()))?;
         Ok(versions.map(|version| range.matches(version)).collect())
     }
 }
