@@ -8,8 +8,9 @@ use super::draw::DrawError;
 /// the number can grow with the square of the number of entries.
 pub const MAX_EDGES: usize = 200_000;
 
-/// The maximum size of the text of the entries and edges, in bytes. Each edge repeats names or a
-/// range, which can be long.
+/// The maximum size of the names and ranges in the text of the graphs, in bytes, as they are
+/// escaped. Each edge repeats names or a range, which can be long, and an escaped character is up
+/// to seven times as long.
 pub const MAX_TEXT: usize = 16 << 20;
 
 /// The maximum work for the comparisons of versions with ranges, and for the choices of entries. A

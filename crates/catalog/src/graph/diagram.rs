@@ -5,6 +5,8 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, btree_map},
 };
 
+use unlade_text::escape;
+
 use super::{
     budget::Budget,
     draw::DrawError,
@@ -87,7 +89,7 @@ impl Diagram {
     /// # Errors
     ///
     /// Returns an error if the selection is unknown, or if a limit is exceeded: [`MAX_EDGES`],
-    /// [`MAX_TEXT`] for the ranges of the edges, or [`MAX_WORK`].
+    /// [`MAX_TEXT`] for the names and the ranges of the edges, or [`MAX_WORK`].
     ///
     /// [`MAX_EDGES`]: super::MAX_EDGES
     /// [`MAX_TEXT`]: super::MAX_TEXT
@@ -124,6 +126,10 @@ impl Diagram {
                 budget.check_edges(targets.len())?;
             }
             let nodes = nodes(channel, &versions, deprecated(BUNDLE));
+            let names = nodes.iter().map(|node| &node.name);
+            for name in names.chain([&channel.package, &channel.name]) {
+                budget.add_text(escape(name).len())?;
+            }
             let edges = edges(channel, &nodes, &versions, &mut budget)?;
             let is_deprecated = deprecated(CHANNEL).contains(channel.name.as_str());
             let Channel { package, name, .. } = &**channel;
@@ -331,6 +337,19 @@ mod tests {
         assert_eq!(draw(&catalog, [0, usize::MAX, 700_000]), [Ok(()), Ok(())]);
         let error = Err(DrawError::Work { limit: 699_999 });
         assert_eq!(draw(&catalog, [0, usize::MAX, 699_999]), [error.clone(), error]);
+    }
+
+    #[test]
+    fn long_names_of_packages_and_channels_are_refused() {
+        for hidden in ["package", "name"] {
+            let text = format!("{{schema: olm.channel, {hidden}: \"{}\"}}", "\\x7f".repeat(1000));
+            let mut catalog = Catalog::default();
+            catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+            assert_eq!(draw(&catalog, [0, 22_000, 0]), [Ok(()), Ok(())], "{hidden}");
+            let [diagram, mermaid] = draw(&catalog, [0, 5_000, 0]);
+            let error = Err(DrawError::Text { limit: 5_000 });
+            assert_eq!([diagram, mermaid], [error.clone(), error], "{hidden}");
+        }
     }
 
     #[test]

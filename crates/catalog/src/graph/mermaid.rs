@@ -80,7 +80,7 @@ pub(super) fn write_with_budget(
     for channel in &channels {
         writer.channel(channel)?;
     }
-    Ok(writer.finish())
+    writer.finish()
 }
 
 /// The classes in the order of their lines.
@@ -149,6 +149,8 @@ impl<'c> Writer<'c> {
         let Channel { package, name, entries, .. } = channel;
         let id = format!("{}-{}", mermaid_id(package), mermaid_id(name));
         let label = mermaid_label(name);
+        // The id is written again at the end if the channel is deprecated.
+        self.budget.add_text(2 * (id.len() + label.len()))?;
         let mut text = format!("    %% channel \"{label}\"\n    subgraph {id}[\"{label}\"]\n");
         if self.deprecated.packages.contains(package.as_str()) {
             self.deprecated_package = Some(package.clone());
@@ -267,7 +269,7 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    fn finish(self) -> String {
+    fn finish(mut self) -> Result<String, DrawError> {
         let mut text = String::from(
             "graph LR\n  classDef deprecated fill:#E8960F\n  classDef skipped \
              stroke:#FF0000,stroke-width:4px\n  classDef deprecatedskipped \
@@ -281,10 +283,13 @@ impl<'c> Writer<'c> {
         }
         for (package, channels) in &self.by_package {
             let label = mermaid_label(package);
+            self.budget.add_text(2 * label.len())?;
             _ = write!(text, "  %% package \"{label}\"\n  subgraph \"{label}\"\n{channels}  end\n");
         }
         if let Some(package) = &self.deprecated_package {
-            _ = writeln!(text, "style {} fill:#989695", mermaid_id(package));
+            let id = mermaid_id(package);
+            self.budget.add_text(id.len())?;
+            _ = writeln!(text, "style {id} fill:#989695");
         }
         for channel in &self.styled {
             _ = writeln!(text, "style {channel} fill:#DCD0FF");
@@ -302,6 +307,6 @@ impl<'c> Writer<'c> {
                 self.idle_links.join(",")
             );
         }
-        text
+        Ok(text)
     }
 }

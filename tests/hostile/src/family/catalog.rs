@@ -100,6 +100,11 @@ pub(super) const FAMILIES: &[Family] = &[
     // The size from which the text of the graphs passes its limit.
     .from(16 << 10),
     family("long-name", |n| PACKAGE.replace("tea", &repeat("a", n)).into()),
+    // Graphs escape each character with up to five.
+    family("channel-with-an-escaped-name", |n| {
+        let name = repeat("\u{7f}", n);
+        format!("{{\"schema\":\"olm.channel\",\"package\":\"tea\",\"name\":\"{name}\",\"entries\":[]}}").into()
+    }),
     family("nested", |n| {
         format!("schema: x\nvalue: {}\n", "[".repeat(n.min(9_000)) + &repeat("a,", n)).into()
     }),
