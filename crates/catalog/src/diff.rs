@@ -29,10 +29,15 @@ pub use snapshot::Snapshot;
 /// The maximum number of changes that are listed. A catalog of some megabytes can have millions.
 pub const MAX_CHANGES: usize = 100_000;
 
+/// The maximum size of the texts of the changes that are listed, in bytes. Each change repeats the
+/// names of its package, channel and bundle. [`MAX_CHANGES`] changes with 160 bytes each fit.
+pub const MAX_CHANGE_TEXT: usize = 16 << 20;
+
 /// Returns the changes from `old` to `new`, by package: those of the package itself, of its
 /// channels with their entries, of its bundles, of its deprecations, and of its other metas, each
-/// sorted by name. If there are more than [`MAX_CHANGES`], the last one is [`Subject::Others`], and
-/// its value is the number of the others.
+/// sorted by name. If there are more than [`MAX_CHANGES`], or their texts are larger than
+/// [`MAX_CHANGE_TEXT`], the last one is [`Subject::Others`], and its value is the number of the
+/// others.
 ///
 /// The parts of a package, a channel or a bundle that was added or removed are not listed, except
 /// the channels, bundles, deprecations and other metas of a package.

@@ -1,8 +1,12 @@
 //! `unlade catalog diff`.
 
-use std::{fmt::Write as _, path::Path, sync::Mutex};
+use std::{
+    io::{self, Write},
+    path::Path,
+    sync::Mutex,
+};
 
-use serde_json::json;
+use serde::Serialize;
 use unlade_catalog::diff::{self, Change, Snapshot, Subject};
 use unlade_catalog_directory::{self as directory, Limits};
 use unlade_text as text;
@@ -12,7 +16,7 @@ use crate::{
     args::{Diff, DiffOutput},
     error::Error,
     exit::Exit,
-    output,
+    output::{self, Documents, Form},
     screen::{Palette, Screen},
     source, stderr,
 };
@@ -37,13 +41,21 @@ pub(super) fn run(args: &Diff, screen: &Screen) -> Result<(), Error> {
     if *exit_code && !changes.is_empty() { Err(Error::Different) } else { Ok(()) }
 }
 
+/// The changes as one JSON document.
+#[derive(Serialize)]
+struct Report<'a> {
+    changes: &'a [Change],
+}
+
 /// Writes changes to standard output.
 pub(super) fn write(changes: &[Change], output: DiffOutput, screen: &Screen) -> Result<(), Error> {
+    let mut stdout = output::stdout();
     match output {
-        DiffOutput::Text => output::print(format_text(changes, &screen.out).as_bytes()),
-        DiffOutput::Markdown => output::print(format_markdown(changes).as_bytes()),
-        DiffOutput::Json => output::print_json(&json!({"changes": changes})),
+        DiffOutput::Text => write_text(changes, &screen.out, &mut stdout),
+        DiffOutput::Markdown => write_markdown(changes, &mut stdout),
+        DiffOutput::Json => Documents::new(Form::Json, &mut stdout).write(&Report { changes }),
     }
+    .and_then(|()| stdout.flush())
     .map_err(Error::Output)
 }
 
@@ -90,22 +102,18 @@ fn describe(change: &Change, format: impl Fn(&str) -> String) -> String {
     parts.join(": ")
 }
 
-/// Calls `visit` with the changes of each package.
-fn each_package(changes: &[Change], mut visit: impl FnMut(&str, &[Change])) {
-    for changes in changes.chunk_by(|a, b| a.package == b.package) {
-        if let Some(first) = changes.first() {
-            visit(&first.package, changes);
-        }
-    }
+/// Returns the changes of each package, with its name.
+fn by_package(changes: &[Change]) -> impl Iterator<Item = (&str, &[Change])> {
+    let parts = changes.chunk_by(|a, b| a.package == b.package);
+    parts.filter_map(|changes| Some((changes.first()?.package.as_str(), changes)))
 }
 
-fn format_text(changes: &[Change], palette: &Palette) -> String {
-    let mut report = String::new();
+fn write_text(changes: &[Change], palette: &Palette, to: &mut impl Write) -> io::Result<()> {
     let bold = palette.heading;
-    each_package(changes, |package, changes| {
+    for (package, changes) in by_package(changes) {
         let title =
             if package.is_empty() { "no package".into() } else { format!("package {package}") };
-        _ = writeln!(report, "{bold}{}{bold:#}", text::line(&title));
+        writeln!(to, "{bold}{}{bold:#}", text::line(&title))?;
         for change in changes {
             let sign = sign(change);
             let style = match sign {
@@ -121,25 +129,25 @@ fn format_text(changes: &[Change], palette: &Palette) -> String {
                 _ => String::new(),
             };
             let line = format!("{}{values}", describe(change, str::to_owned));
-            _ = writeln!(report, "  {style}{sign} {}{style:#}", text::line(&line));
+            writeln!(to, "  {style}{sign} {}{style:#}", text::line(&line))?;
         }
-    });
-    report
+    }
+    Ok(())
 }
 
-fn format_markdown(changes: &[Change]) -> String {
+fn write_markdown(changes: &[Change], to: &mut impl Write) -> io::Result<()> {
     if changes.is_empty() {
-        return "The catalogs are equal.\n".to_owned();
+        return writeln!(to, "The catalogs are equal.");
     }
-    let mut report = String::new();
-    each_package(changes, |package, changes| {
+    let mut gap = "";
+    for (package, changes) in by_package(changes) {
         let title = if package.is_empty() {
             "No package".into()
         } else {
             format!("Package {}", code(package))
         };
-        let gap = if report.is_empty() { "" } else { "\n" };
-        _ = write!(report, "{gap}## {title}\n\n| | part | before | after |\n|---|---|---|---|\n");
+        write!(to, "{gap}## {title}\n\n| | part | before | after |\n|---|---|---|---|\n")?;
+        gap = "\n";
         for change in changes {
             let word = match sign(change) {
                 '+' => "added",
@@ -149,10 +157,10 @@ fn format_markdown(changes: &[Change]) -> String {
             let [old, new] =
                 [&change.old, &change.new].map(|it| it.as_deref().map(code).unwrap_or_default());
             let part = describe(change, code);
-            _ = writeln!(report, "| {word} | {part} | {old} | {new} |");
+            writeln!(to, "| {word} | {part} | {old} | {new} |")?;
         }
-    });
-    report
+    }
+    Ok(())
 }
 
 /// Formats text as code in a cell of a Markdown table, where it has no other effect: no link, no

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::MAX_CHANGES;
+use super::{MAX_CHANGE_TEXT, MAX_CHANGES};
 
 /// A difference between two catalogs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -25,6 +25,15 @@ pub struct Change {
     pub old: Option<String>,
     /// The new value, or a summary of what was added. `None` if the subject was removed.
     pub new: Option<String>,
+}
+
+impl Change {
+    /// Returns the size of its texts, in bytes.
+    fn text_size(&self) -> usize {
+        let Self { package, channel, bundle, name, old, new, .. } = self;
+        let values = [old, new].into_iter().flatten();
+        [package, channel, bundle, name].into_iter().chain(values).map(String::len).sum()
+    }
 }
 
 /// What a change concerns.
@@ -97,12 +106,14 @@ impl Subject {
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     listed: Vec<Change>,
+    /// The size of the texts of the listed changes, in bytes.
+    text: usize,
     n_others: usize,
 }
 
 impl Changes {
     pub(super) fn into_vec(self) -> Vec<Change> {
-        let Self { mut listed, n_others } = self;
+        let Self { mut listed, n_others, .. } = self;
         if n_others > 0 {
             listed.push(Change {
                 package: String::new(),
@@ -121,7 +132,9 @@ impl Changes {
 impl Extend<Change> for Changes {
     fn extend<T: IntoIterator<Item = Change>>(&mut self, changes: T) {
         for change in changes {
-            if self.listed.len() < MAX_CHANGES {
+            let text = self.text.saturating_add(change.text_size());
+            if self.listed.len() < MAX_CHANGES && text <= MAX_CHANGE_TEXT {
+                self.text = text;
                 self.listed.push(change);
             } else {
                 self.n_others += 1;

@@ -210,3 +210,21 @@ fn many_changes_are_counted_and_not_listed() {
     let last = changes.last().unwrap();
     assert_eq!((last.subject, last.new.as_deref()), (Subject::Others, Some("20000")));
 }
+
+#[test]
+fn changes_with_long_names_are_counted_and_not_listed() {
+    let name = "n".repeat(300);
+    let catalog = |letter: &str| {
+        let skips: Vec<_> = (0..30_000).map(|n| format!("{letter}{n}")).collect();
+        format!(
+            "{{schema: olm.channel, package: {name}, name: {name}, entries: [{{name: {name}, skips: \
+             [{}]}}]}}",
+            skips.join(",")
+        )
+    };
+    let changes = compare(&snapshot(&catalog("a")), &snapshot(&catalog("b")));
+    let n_listed = changes.len() - 1;
+    assert!((18_000..20_000).contains(&n_listed), "{n_listed}");
+    let n_others = changes.last().unwrap().new.as_ref().unwrap().parse::<usize>();
+    assert_eq!(n_listed + n_others.unwrap(), 60_000);
+}
