@@ -174,17 +174,12 @@ fn read(
     is_wanted: impl Fn(&Meta) -> bool,
 ) -> Result<(Vec<Part>, Found), Error> {
     let mut documents = Documents::new(file, limits);
-    let (mut parts, mut found, mut done) = (Vec::new(), None, 0);
+    let (mut parts, mut found) = (Vec::new(), None);
     while let Some(segment) = documents.next()? {
         let meta = Meta::from_tree(segment.document.map_err(Error::Syntax)?.tree)?;
-        // Only separators and white space are between two documents.
-        let rest = file.get(done..).unwrap_or(&[]);
-        let skipped = (0..rest.len())
-            .find(|&at| rest.get(at..).is_some_and(|rest| rest.starts_with(segment.text)));
-        let start = done + skipped.unwrap_or(0);
-        let len = segment.text.len();
-        done = start + len;
-        parts.push(Part { start, len, line: segment.line, digest: digest(&meta) });
+        let start = usize::try_from(segment.offset).unwrap_or(usize::MAX);
+        let (len, line) = (segment.text.len(), segment.line);
+        parts.push(Part { start, len, line, digest: digest(&meta) });
         if found.is_none() && is_wanted(&meta) {
             found = Some((parts.len() - 1, meta));
         }

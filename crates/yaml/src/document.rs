@@ -42,6 +42,8 @@ pub struct Documents<R> {
     buffer: Vec<u8>,
     /// The part of the buffer that belongs to earlier documents.
     done: usize,
+    /// The offset in the stream of what follows that part.
+    offset: u64,
     /// The line after that part.
     line: u64,
     is_at_end: bool,
@@ -72,6 +74,8 @@ struct Found {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Segment<'d> {
+    /// The offset of its first byte in the stream.
+    pub offset: u64,
     /// The line of its first byte in the stream, counted from 1.
     pub line: u64,
     /// Its text. Empty for text that is neither JSON nor YAML.
@@ -106,6 +110,7 @@ impl<R: Read> Documents<R> {
             limits: limits.clone(),
             buffer: Vec::new(),
             done: 0,
+            offset: 0,
             line: 1,
             is_at_end: false,
             mode: Mode::Unknown,
@@ -135,10 +140,11 @@ impl<R: Read> Documents<R> {
             return Ok(None);
         };
         self.take(skipped);
-        let (line, start) = (self.line, self.done);
+        let (offset, line, start) = (self.offset, self.line, self.done);
         self.take(consumed);
         let text = self.buffer.get(start..start + text).unwrap_or(&[]);
-        Ok(Some(Segment { line, text, document: document.map_err(|error| error.below(line - 1)) }))
+        let document = document.map_err(|error| error.below(line - 1));
+        Ok(Some(Segment { offset, line, text, document }))
     }
 
     /// Reads the next JSON object, with the white space before it.
@@ -260,6 +266,7 @@ impl<R: Read> Documents<R> {
     fn take(&mut self, len: usize) {
         self.line += n_lines(self.rest().get(..len).unwrap_or(&[]));
         self.done += len;
+        self.offset += len as u64;
     }
 
     /// Reads more of the input: as much as the buffer has, so that searching it again and again

@@ -40,6 +40,16 @@ fn an_entry_is_added_where_the_others_are() {
     }
 }
 
+/// Searching for the text of the document would find the comment, and would take minutes for a long
+/// separator.
+#[test]
+fn a_document_is_found_below_a_separator_with_the_same_text() {
+    let channel = "{schema: olm.channel, name: stable, package: tea, entries: [";
+    let before = format!("schema: a\n--- # {channel}]}}\n{channel}");
+    let changed = set(&format!("{before}]}}\n"), 0, ENTRY).unwrap();
+    assert_eq!(changed, format!("{before}{ENTRY}]}}\n"));
+}
+
 #[test]
 fn json_keeps_its_layout() {
     let head = r#"{"schema": "olm.channel", "name": "stable", "package": "tea", "#;

@@ -1,7 +1,7 @@
 use super::*;
 
 /// Reads a stream in pieces of `piece` bytes. Returns the line and the JSON of each document, or
-/// the error.
+/// the error. Checks that the text of each document is at its offset.
 fn read(text: &str, piece: usize) -> Vec<(u64, String)> {
     struct Slow<'t>(&'t [u8], usize);
     impl Read for Slow<'_> {
@@ -13,6 +13,9 @@ fn read(text: &str, piece: usize) -> Vec<(u64, String)> {
     let mut documents = Documents::new(Slow(text.as_bytes(), piece), &Limits::default());
     let mut found = Vec::new();
     while let Some(part) = documents.next().unwrap() {
+        let offset = usize::try_from(part.offset).unwrap();
+        assert!(text.as_bytes()[offset..].starts_with(part.text), "{text:?}: {part:?}");
+        assert_eq!(n_lines(&text.as_bytes()[..offset]) + 1, part.line, "{text:?}");
         let json = match part.document {
             Ok(document) => document.tree.root().to_json(),
             Err(error) => error.to_string(),
