@@ -173,7 +173,7 @@ pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
         root,
         limits,
         &Texts::new(),
-        |path, file, _| File::read(path, file, &limits.catalog),
+        |path, file, limits, _| File::read(path, file, limits),
         Catalog::validate,
     )
 }
@@ -195,10 +195,8 @@ pub fn visit_metas(
     limits: &Limits,
     visit: impl Fn(Meta, &Place) + Sync,
 ) -> Result<Vec<Problem>, Error> {
-    let read = |path: &str, file: Input<'_>, is_thread_idle| {
-        read_and_visit(&visit, is_thread_idle, |visit| {
-            File::read_each(path, file, &limits.catalog, visit)
-        })
+    let read = |path: &str, file: Input<'_>, limits: &_, is_thread_idle| {
+        read_and_visit(&visit, is_thread_idle, |visit| File::read_each(path, file, limits, visit))
     };
     let reading = read_files(root, limits, &Texts::new(), read, Catalog::loading_problems)?;
     Ok(reading.problems)
@@ -252,10 +250,8 @@ fn validate_changed(
     changed: &Texts,
     visit: impl Fn(Meta, &Place) + Sync,
 ) -> Result<Reading, Error> {
-    let read = |path: &str, file: Input<'_>, is_thread_idle| {
-        read_and_visit(&visit, is_thread_idle, |visit| {
-            File::read_with(path, file, &limits.catalog, visit)
-        })
+    let read = |path: &str, file: Input<'_>, limits: &_, is_thread_idle| {
+        read_and_visit(&visit, is_thread_idle, |visit| File::read_with(path, file, limits, visit))
     };
     read_files(root, limits, changed, read, Catalog::validate)
 }
@@ -265,20 +261,21 @@ fn read_files<'t>(
     root: &Path,
     limits: &Limits,
     changed: &'t Texts,
-    read: impl Fn(&str, Input<'t>, bool) -> File + Sync,
+    read: impl Fn(&str, Input<'t>, &unlade_catalog::Limits, bool) -> File + Sync,
     check: impl Fn(&Catalog) -> Vec<Problem>,
 ) -> Result<Reading, Error> {
     let opened = Opened::new(root, limits, changed)?;
     let is_thread_idle = opened.files().len().saturating_mul(2) <= limits.threads.get();
+    let file_limits = limits.catalog.shared_by(opened.files().len());
     let read = |path: &String| match opened.open(path) {
-        Ok(file) => read(path, file, is_thread_idle),
+        Ok(file) => read(path, file, &file_limits, is_thread_idle),
         Err(message) => File::unreadable(path, message),
     };
     let mut catalog = Catalog::default();
     for file in unlade_parallel::map(opened.files(), limits.threads.get(), read) {
         catalog.add(file);
     }
-    let problems = locate_and_sort(check(&catalog), |path| opened.open(path), limits);
+    let problems = locate_and_sort(check(&catalog), |path| opened.open(path), &file_limits);
     Ok(Reading { catalog, problems, n_files: opened.files().len() })
 }
 
@@ -286,9 +283,9 @@ fn read_files<'t>(
 fn locate_and_sort<'t>(
     mut problems: Vec<Problem>,
     open: impl Fn(&str) -> Result<Input<'t>, String>,
-    limits: &Limits,
+    limits: &unlade_catalog::Limits,
 ) -> Vec<Problem> {
-    locate::locate(&mut problems, open, &limits.catalog);
+    locate::locate(&mut problems, open, limits);
     problems.sort();
     problems
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use unlade_catalog::{Limits, Place, Problem};
-use unlade_yaml::Documents;
+use unlade_yaml::{Documents, Reader};
 
 /// Sets the lines of the problems that have only the line of their document so far.
 pub(crate) fn locate<R: Read>(
@@ -20,7 +20,8 @@ pub(crate) fn locate<R: Read>(
     }
     for (file, mut places) in by_file {
         let Ok(input) = open(&file) else { continue };
-        let mut documents = Documents::new(input, &limits.document);
+        let reader = Reader::new(&limits.document);
+        let mut documents = Documents::new(input, &reader);
         // A file that has changed since it was read has other lines, or none.
         while !places.is_empty()
             && let Ok(Some(part)) = documents.next()

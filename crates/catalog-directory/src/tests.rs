@@ -146,6 +146,20 @@ fn limits_are_enforced() {
     assert_eq!(read(root.path(), &limits).unwrap().n_files, 2);
 }
 
+/// A budget for each file would not bound the work, because a catalog can have any number of them.
+#[test]
+fn files_share_the_work_of_the_catalog() {
+    let text = format!("schema: x\na: {}{}{}\n", "[".repeat(100), "a,".repeat(50), "]".repeat(100));
+    let mut limits = Limits::default();
+    limits.catalog.document.work = 40_000;
+    let rules = |names: &[&str]| {
+        let root = write(&names.iter().map(|name| (*name, text.as_str())).collect::<Vec<_>>());
+        rules(&read(root.path(), &limits).unwrap()).into_iter().map(|(rule, _)| rule)
+    };
+    assert_eq!(rules(&["a"]).count(), 0);
+    assert!(rules(&["a", "b", "c", "d"]).eq([Rule::Limit; 4]));
+}
+
 #[test]
 fn a_single_file_is_a_catalog() {
     let root = write(&[("c.yaml", "schema: olm.package\n")]);

@@ -19,7 +19,7 @@ mod yaml;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use unlade_text::excerpt::shorten;
-use unlade_yaml::{self as yaml_text, Documents, Limits, StreamError, json::is_folded};
+use unlade_yaml::{self as yaml_text, Documents, Limits, Reader, StreamError, json::is_folded};
 
 use crate::{Form, Meta, MetaError};
 
@@ -173,7 +173,8 @@ fn read(
     limits: &Limits,
     is_wanted: impl Fn(&Meta) -> bool,
 ) -> Result<(Vec<Part>, Found), Error> {
-    let mut documents = Documents::new(file, limits);
+    let reader = Reader::new(limits);
+    let mut documents = Documents::new(file, &reader);
     let (mut parts, mut found) = (Vec::new(), None);
     while let Some(segment) = documents.next()? {
         let meta = Meta::from_tree(segment.document.map_err(Error::Syntax)?.tree)?;

@@ -3,7 +3,7 @@
 use std::{io::Read, sync::Arc};
 
 use unlade_bundle::typed::field;
-use unlade_yaml::{self as yaml, Documents, StreamError, json::Value};
+use unlade_yaml::{self as yaml, Documents, Reader, StreamError, json::Value};
 
 use crate::{
     BUNDLE, CHANNEL, DEPRECATIONS, Limits, Meta, MetaError, PACKAGE,
@@ -84,7 +84,8 @@ impl File {
         mut visit: impl FnMut(Meta, &Place),
     ) -> Self {
         let (mut file, path) = (Self::default(), Arc::from(path));
-        let mut documents = Documents::new(input, &limits.document);
+        let reader = Reader::new(&limits.document);
+        let mut documents = Documents::new(input, &reader);
         loop {
             let part = match documents.next() {
                 Ok(Some(part)) => part,
@@ -114,7 +115,7 @@ impl File {
                     match Meta::from_tree(document.tree) {
                         Err(error) => file.fail(meta_problem(place, &error)),
                         Ok(meta) => {
-                            if file.add(&meta, &place, &limits.document, keep) {
+                            if file.add(&meta, &place, &reader, keep) {
                                 visit(meta, &place);
                             }
                         }
@@ -137,13 +138,13 @@ impl File {
     }
 
     /// Checks a meta, and keeps its record if `keep` is set. Returns whether upstream can load it.
-    fn add(&mut self, meta: &Meta, place: &Place, limits: &yaml::Limits, keep: bool) -> bool {
+    fn add(&mut self, meta: &Meta, place: &Place, reader: &Reader, keep: bool) -> bool {
         let value = meta.value();
         let Some(shape) = shape::meta(&meta.schema) else { return true };
         let mut is_loadable = self.compare(value, shape, place, meta);
         match meta.schema.as_str() {
             BUNDLE => {
-                let (bundle, problems) = bundle::read(value, place.clone(), limits);
+                let (bundle, problems) = bundle::read(value, place.clone(), reader);
                 if is_loadable {
                     let mut rules = problems.as_slice().iter().map(|problem| problem.rule);
                     is_loadable = !rules.any(Rule::prevents_loading);

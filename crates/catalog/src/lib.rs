@@ -71,7 +71,8 @@ pub const DEPRECATIONS: &str = "olm.deprecations";
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The limits of each document. The largest published document has 2 MB.
+    /// The limits of each document. The largest published document has 2 MB. The budget, such as
+    /// the work, is that of all documents of a file and of the objects in its bundles.
     pub document: unlade_yaml::Limits,
     /// The maximum number of metas in a file. The largest public catalog has some 4,000.
     pub metas: usize,
@@ -83,7 +84,23 @@ impl Default for Limits {
             .with_input(64 << 20)
             .with_tree(128 << 20)
             .with_output(128 << 20)
-            .with_work(1_000_000_000);
+            .with_work(20_000_000);
         Self { document, metas: 1_000_000 }
+    }
+}
+
+impl Limits {
+    /// Returns the limits of each file of a catalog with `n_files` files. The files share the
+    /// budget equally, because a hostile catalog may consist of many small files. What their bytes
+    /// add to it suffices for all files that are published.
+    #[must_use]
+    pub fn shared_by(&self, n_files: usize) -> Self {
+        let n_files = n_files.max(1);
+        let mut limits = self.clone();
+        let document = &mut limits.document;
+        document.work /= n_files as u64;
+        document.aliased /= n_files as u64;
+        document.total_output /= n_files;
+        limits
     }
 }

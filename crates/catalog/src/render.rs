@@ -4,11 +4,12 @@ mod bundle;
 
 pub use bundle::{Error as BundleError, Rendered, Source, Summary, bundle};
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use unlade_bundle::typed::field;
 use unlade_yaml::{
-    self as yaml, Limits, Scalars,
+    Limits,
     json::{Kind, Tree, Value},
 };
 
@@ -167,12 +168,15 @@ fn misfit(value: Option<Value<'_>>, shape: &Shape, path: &str) -> Option<Error> 
 /// Returns the first object of a bundle whose kind is ClusterServiceVersion.
 pub(crate) fn find_csv(bundle: Value<'_>, limits: &Limits) -> Option<Tree> {
     let objects = properties(bundle).filter(|(kind, _)| kind == BUNDLE_OBJECT);
+    // Aliases can repeat an object thousands of times.
+    let mut seen = HashSet::new();
     objects.filter_map(|(_, value)| value).find_map(|value| {
         // The object that one without data repeats was not a ClusterServiceVersion, or it would
         // have been found.
         let data = object::data(value)?;
-        let tree = yaml::decode_document(&data, Scalars::Resolved, limits).ok()?.object?;
-        object::is_csv(tree.root()).then_some(tree)
+        let tree = if seen.contains(&data) { None } else { object::read(&data, limits) };
+        seen.insert(data);
+        tree.filter(|tree| object::is_csv(tree.root()))
     })
 }
 

@@ -115,7 +115,7 @@ impl ServedPackage {
 }
 
 impl ServedBundle {
-    /// Converts an `olm.bundle` of a valid catalog.
+    /// Converts an `olm.bundle` of a valid catalog. The work for the objects is not limited again.
     ///
     /// # Errors
     ///
@@ -125,7 +125,8 @@ impl ServedBundle {
         let mut served = Self { image: text(bundle, "image"), ..Self::default() };
         let mut n_bytes = 0;
         let (mut metadata, mut n_metadata) = (None, 0);
-        let mut object = object::to_json(&[], limits).unwrap_or_default();
+        let reader = object::checked_reader(limits);
+        let mut object = object::to_json(&[], &reader).unwrap_or_default();
         // An object without data is not converted again: its data may be large, and convert to
         // nothing.
         let mut is_csv = false;
@@ -143,7 +144,7 @@ impl ServedBundle {
             match kind.as_str() {
                 BUNDLE_OBJECT => {
                     if let Some(data) = object::data(value) {
-                        object = object::to_json(&data, limits).unwrap_or_default();
+                        object = object::to_json(&data, &reader).unwrap_or_default();
                         let tree = yaml::read_json(object.as_bytes(), limits);
                         is_csv = tree.is_ok_and(|tree| object::is_csv(tree.root()));
                     }
@@ -268,6 +269,17 @@ mod tests {
         assert_eq!(served(1_000).unwrap().objects, vec![r#"{"kind":"A"}"#; 10]);
         let error = served(119).unwrap_err();
         assert_eq!(error.to_string(), "the objects of the bundle b are larger than 119 bytes");
+    }
+
+    /// The check of the file counts the work, and an object must not be missing without an error.
+    #[test]
+    fn objects_of_a_valid_catalog_are_never_too_much_work() {
+        let data = base64::encode("kind: A");
+        let object = format!(r#"{{"type":"olm.bundle.object","value":{{"data":"{data}"}}}}"#);
+        let json = format!(r#"{{"schema":"olm.bundle","name":"b","properties":[{object}]}}"#);
+        let limits = Limits::default().with_work(10);
+        let served = ServedBundle::new(&Meta::from_json(&json, &limits).unwrap(), &limits).unwrap();
+        assert_eq!(served.objects, [r#"{"kind":"A"}"#]);
     }
 
     /// Converting the data again for each of the objects would take hours.

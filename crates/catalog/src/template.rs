@@ -26,7 +26,7 @@ use std::io::Read;
 use unlade_bundle::typed;
 use unlade_text::excerpt::shorten;
 use unlade_yaml::{
-    self as yaml, Documents,
+    self as yaml, Documents, Reader,
     json::{Kind as Type, Tree, Value},
 };
 
@@ -266,7 +266,8 @@ type RenderBundle<'b> = &'b mut dyn FnMut(&str) -> Result<Rendered, Error>;
 
 /// Reads the first document.
 fn read(input: impl Read, limits: &Limits) -> Result<Tree, Error> {
-    let mut documents = Documents::new(input, &limits.document);
+    let reader = Reader::new(&limits.document);
+    let mut documents = Documents::new(input, &reader);
     let first = documents.next().map_err(Error::Read)?.ok_or(Error::Empty)?;
     Ok(first.document.map_err(Error::Syntax)?.tree)
 }

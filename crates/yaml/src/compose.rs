@@ -289,6 +289,7 @@ impl<'r> Composer<'r> {
         };
         self.count.add(1, 0, line)?;
         self.count.add(anchored.cost, anchored.cost, line)?;
+        self.reader.spend_aliased(anchored.cost)?;
         self.shared = true;
         let cost = anchored.cost.saturating_add(1);
         if matches!(self.slot(), Some(Slot::Key)) {

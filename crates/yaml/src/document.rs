@@ -6,7 +6,7 @@ use super::error::{syntax, too_large};
 use super::find::find;
 use super::json::{self, Tree};
 use super::stream::{is_blank_or_comment, n_lines, terminated};
-use super::{Document, Error, Limits, Reader, Scalars};
+use super::{Document, Error, Reader, Scalars};
 
 mod object;
 
@@ -25,9 +25,10 @@ const PIECE: usize = 64 << 10;
 /// within a quoted scalar.
 ///
 /// ```
-/// use unlade_yaml::{Documents, Limits};
+/// use unlade_yaml::{Documents, Limits, Reader};
 ///
-/// let mut documents = Documents::new(&b"a: 1\n---\nb: 2\n"[..], &Limits::default());
+/// let reader = Reader::new(&Limits::default());
+/// let mut documents = Documents::new(&b"a: 1\n---\nb: 2\n"[..], &reader);
 /// let mut found = Vec::new();
 /// while let Some(part) = documents.next()? {
 ///     found.push((part.line, part.document?.tree.root().to_json()));
@@ -36,9 +37,9 @@ const PIECE: usize = 64 << 10;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Documents<R> {
+pub struct Documents<'r, R> {
     input: R,
-    limits: Limits,
+    reader: &'r Reader,
     buffer: Vec<u8>,
     /// The part of the buffer that belongs to earlier documents.
     done: usize,
@@ -102,12 +103,13 @@ pub enum StreamError {
     },
 }
 
-impl<R: Read> Documents<R> {
-    /// Creates a reader at the start of `input`. The limits apply to each document on its own.
-    pub fn new(input: R, limits: &Limits) -> Self {
+impl<'r, R: Read> Documents<'r, R> {
+    /// Creates a reader at the start of `input`. All documents share the budget of `reader`, to
+    /// which each of their bytes adds. Its other limits apply to each document on its own.
+    pub fn new(input: R, reader: &'r Reader) -> Self {
         Self {
             input,
-            limits: limits.clone(),
+            reader,
             buffer: Vec::new(),
             done: 0,
             offset: 0,
@@ -163,13 +165,14 @@ impl<R: Read> Documents<R> {
         }
         let skipped = count_blanks(self.rest());
         let text = end.saturating_sub(skipped);
-        let limit = self.limits.input.min(super::MAX_INPUT);
+        let limit = self.reader.limits().input.min(super::MAX_INPUT);
         if text > limit {
             let line = self.line + n_lines(self.rest().get(..skipped).unwrap_or(&[]));
             return Err(StreamError::TooLarge { line, limit });
         }
         let found = |document| Found { skipped, text, consumed: text, document };
-        let error = match parse_object(self.rest().get(skipped..end).unwrap_or(&[]), &self.limits) {
+        self.reader.grow(text);
+        let error = match parse_object(self.rest().get(skipped..end).unwrap_or(&[]), self.reader) {
             Ok(tree) => {
                 self.mode = Mode::Json { n_read: n_read + 1 };
                 return Ok(Some(found(Ok(Document { tree, unread: None }))));
@@ -237,7 +240,8 @@ impl<R: Read> Documents<R> {
             return Ok(None);
         }
         let lines = terminated(self.rest().get(..text).unwrap_or(&[]));
-        let document = Reader::new(&self.limits).read(&lines, Scalars::Resolved);
+        self.reader.grow(text);
+        let document = self.reader.read(&lines, Scalars::Resolved);
         Ok(Some(Found { skipped: 0, text, consumed, document }))
     }
 
@@ -272,7 +276,7 @@ impl<R: Read> Documents<R> {
     /// Reads more of the input: as much as the buffer has, so that searching it again and again
     /// takes linear time. Returns false at the end of the input.
     fn fill(&mut self) -> Result<bool, StreamError> {
-        let limit = self.limits.input.min(super::MAX_INPUT);
+        let limit = self.reader.limits().input.min(super::MAX_INPUT);
         if self.is_at_end {
             return Ok(false);
         }
@@ -296,17 +300,17 @@ fn count_blanks(bytes: &[u8]) -> usize {
 }
 
 /// Parses one JSON object.
-pub(super) fn parse_object(text: &[u8], limits: &Limits) -> Result<Tree, Error> {
+pub(super) fn parse_object(text: &[u8], reader: &Reader) -> Result<Tree, Error> {
     let line = |at: usize| n_lines(text.get(..at).unwrap_or(text)) + 1;
-    match json::parse(text, limits, true) {
+    match json::parse(text, reader.limits(), true) {
         Ok((builder, root, _)) => {
-            Reader::new(limits).check_output(&builder, root, false)?;
+            reader.check_output(&builder, root, false)?;
             if !builder.is_object(root) {
                 return Err(syntax(1, "found a value that is not a JSON object"));
             }
             Ok(builder.finish(root))
         }
-        Err(json::Fault::TooLarge) => Err(too_large(limits.tree)),
+        Err(json::Fault::TooLarge) => Err(too_large(reader.limits().tree)),
         Err(json::Fault::TooDeep { at, limit }) => Err(Error::TooDeep { line: line(at), limit }),
         Err(json::Fault::Syntax { at, problem }) => Err(syntax(line(at), problem)),
     }

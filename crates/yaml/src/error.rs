@@ -56,8 +56,9 @@ pub enum Error {
     Exhausted {
         /// The unit of the limit.
         what: &'static str,
-        /// [`Limits::work`](super::Limits::work) or
-        /// [`Limits::total_output`](super::Limits::total_output).
+        /// [`Limits::work`](super::Limits::work),
+        /// [`Limits::total_output`](super::Limits::total_output) or
+        /// [`Limits::aliased`](super::Limits::aliased), and what the bytes of a stream add.
         limit: u64,
     },
     /// The file is empty, but an object or a document is required.

@@ -74,10 +74,15 @@ pub struct Limits {
     /// size of a text that is written, which indentation can expand.
     pub output: usize,
     /// The maximum size of the JSON of all texts of one [`Reader`] that contain aliases, in bytes.
+    /// Each byte of a stream ([`Documents`]) adds 2 bytes.
     pub total_output: usize,
+    /// The maximum number of values that aliases add in all texts of one [`Reader`]. A key is a
+    /// value, too. Go allows up to a million in each text; no published catalog has an alias.
+    pub aliased: u64,
     /// The maximum work for all texts of one [`Reader`], in units. A byte of text is 1 unit, an
     /// event of the parser is 24 units, and each open flow collection around an event is 1 unit.
-    /// The largest published bundle needs 11 million units. A unit takes about 10 ns.
+    /// The largest published bundle needs 11 million units. A unit takes about 10 ns. Each byte of a
+    /// stream ([`Documents`]) adds 10 units.
     pub work: u64,
 }
 
@@ -94,6 +99,7 @@ impl Default for Limits {
             tree: 16 << 20,
             output: 16 << 20,
             total_output: 32 << 20,
+            aliased: 3_000_000,
             work: 200_000_000,
         }
     }
@@ -200,7 +206,7 @@ pub fn read(text: &[u8], scalars: Scalars, limits: &Limits) -> Result<Document, 
 ///
 /// Returns an error if the text does not start with a JSON object, or if a limit is exceeded.
 pub fn read_json(text: &[u8], limits: &Limits) -> Result<Tree, Error> {
-    document::parse_object(text, limits)
+    document::parse_object(text, &Reader::new(limits))
 }
 
 /// Decodes an object as `DecodeUnstructured` does in upstream's loader.

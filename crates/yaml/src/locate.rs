@@ -36,6 +36,7 @@ pub fn locate<'p>(
     let mut tree = BTreeMap::new();
     let paths: Vec<Vec<_>> = paths.into_iter().map(|path| insert(&mut tree, path)).collect();
     let reader = Reader::new(limits);
+    reader.grow(text.len());
     reader.begin(text).ok()?;
     let begin = || Locator { tree: &tree, lines: BTreeMap::new(), open: Vec::new() };
     let mut source = Source::new(text);

@@ -9,11 +9,21 @@ use crate::json::{Builder, NodeId};
 /// an event costs one more unit.
 const EVENT: u64 = 24;
 
-/// A reader of the texts of one bundle with one budget.
+/// The units of work that each byte of a stream adds to the budget. The largest published catalogs
+/// need 2.4 units for each of their bytes, and their most expensive documents need 6. It is low
+/// because some commands read a catalog five times.
+const WORK_FOR_BYTE: u64 = 10;
+
+/// The bytes of JSON for documents with aliases that each byte of a stream adds to the budget. JSON
+/// without aliases is rarely twice as large as its YAML.
+const OUTPUT_FOR_BYTE: u64 = 2;
+
+/// A reader of the texts of one bundle, or of the documents of one stream, with one budget.
 ///
-/// [`Limits::work`] and [`Limits::total_output`] apply to all texts of the reader together,
-/// including those that fail. When one of them is exhausted, every further call returns
-/// [`Error::Exhausted`].
+/// [`Limits::work`], [`Limits::total_output`] and [`Limits::aliased`] apply to all texts of the
+/// reader together, including those that fail. When one of them is exhausted, every further call
+/// returns [`Error::Exhausted`]. Each byte of a stream ([`Documents`](super::Documents)) adds to
+/// the budget, so that the size of a stream is not limited.
 ///
 /// The functions of this crate with the same names have a separate budget for each call.
 #[derive(Debug)]
@@ -22,8 +32,18 @@ pub struct Reader {
     /// Whether the library reads every text.
     #[cfg(feature = "block")]
     library_only: bool,
-    work: Cell<u64>,
-    output: Cell<u64>,
+    work: Budget,
+    output: Budget,
+    aliased: Budget,
+}
+
+/// A part of the budget.
+#[derive(Debug)]
+struct Budget {
+    used: Cell<u64>,
+    limit: Cell<u64>,
+    /// Its unit.
+    what: &'static str,
 }
 
 impl Reader {
@@ -33,8 +53,12 @@ impl Reader {
             limits: limits.clone(),
             #[cfg(feature = "block")]
             library_only: false,
-            work: Cell::new(0),
-            output: Cell::new(0),
+            work: Budget::new(limits.work, "units of work"),
+            output: Budget::new(
+                limits.total_output as u64,
+                "bytes of JSON for documents with aliases",
+            ),
+            aliased: Budget::new(limits.aliased, "values for aliases"),
         }
     }
 
@@ -51,7 +75,7 @@ impl Reader {
 
     /// Returns the used work in units. See [`Limits::work`].
     pub fn work(&self) -> u64 {
-        self.work.get()
+        self.work.used.get()
     }
 
     /// Checks that the budget is not exhausted.
@@ -157,7 +181,18 @@ impl Reader {
 
     /// Counts units of work.
     pub(super) fn spend(&self, work: u64) -> Result<(), Error> {
-        spend(&self.work, work, self.limits.work, "units of work")
+        self.work.spend(work)
+    }
+
+    /// Counts the values that an alias adds.
+    pub(super) fn spend_aliased(&self, n_values: u64) -> Result<(), Error> {
+        self.aliased.spend(n_values)
+    }
+
+    /// Adds to the budget what `n_bytes` of a stream allow.
+    pub(super) fn grow(&self, n_bytes: usize) {
+        self.work.grow(n_bytes as u64 * WORK_FOR_BYTE);
+        self.output.grow(n_bytes as u64 * OUTPUT_FOR_BYTE);
     }
 
     /// Returns an error if the JSON of a document is too large. `shared` is whether any value
@@ -176,13 +211,7 @@ impl Reader {
         if bytes > limit as u64 {
             return Err(Error::TooLarge { what: "the JSON", limit });
         }
-        let limit = self.limits.total_output as u64;
-        spend(
-            &self.output,
-            if shared { bytes } else { 0 },
-            limit,
-            "bytes of JSON for documents with aliases",
-        )
+        self.output.spend(if shared { bytes } else { 0 })
     }
 }
 
@@ -194,20 +223,30 @@ impl Reader {
 
     /// Sets the used work to an earlier value, because a text is read again from its start.
     pub(super) fn rewind(&self, work: u64) {
-        self.work.set(work);
+        self.work.used.set(work);
     }
 
     /// Counts events that were not counted with [`step`](Self::step). Counts nothing and returns
     /// false if the budget does not allow them.
     pub(super) fn spend_events(&self, n_events: u64, in_flow: u64) -> bool {
         let work = n_events * EVENT + in_flow;
-        let is_within = self.work.get().saturating_add(work) <= self.limits.work;
+        let is_within = self.work().saturating_add(work) <= self.work.limit.get();
         is_within && self.spend(work).is_ok()
     }
 }
 
-fn spend(counter: &Cell<u64>, more: u64, limit: u64, what: &'static str) -> Result<(), Error> {
-    let used = counter.get().saturating_add(more);
-    counter.set(used);
-    if used > limit { Err(Error::Exhausted { what, limit }) } else { Ok(()) }
+impl Budget {
+    fn new(limit: u64, what: &'static str) -> Self {
+        Self { used: Cell::new(0), limit: Cell::new(limit), what }
+    }
+
+    fn grow(&self, more: u64) {
+        self.limit.set(self.limit.get().saturating_add(more));
+    }
+
+    fn spend(&self, more: u64) -> Result<(), Error> {
+        let (used, limit) = (self.used.get().saturating_add(more), self.limit.get());
+        self.used.set(used);
+        if used > limit { Err(Error::Exhausted { what: self.what, limit }) } else { Ok(()) }
+    }
 }

@@ -409,3 +409,24 @@ impl std::io::Read for Endless {
         Ok(buffer.len())
     }
 }
+
+/// Aliases repeat an object, so 17 kB took 10 seconds.
+#[test]
+fn objects_count_as_work_of_their_file() {
+    let object = format!("{}{}{}", "[".repeat(120), "a,".repeat(1_800), "]".repeat(120));
+    let data = unlade_yaml::base64::encode(object);
+    let text = |aliases: usize| {
+        let aliases = "*a,".repeat(aliases);
+        let objects = format!(
+            "properties: [&a {{type: olm.bundle.object, value: {{data: {data}}}}}, {aliases}\n"
+        );
+        let objects = objects + "{type: olm.package, value: {packageName: tea, version: 1.0.0}}]";
+        let package =
+            "properties:\n- type: olm.package\n  value: {packageName: tea, version: 1.0.0}";
+        VALID.replacen(package, &objects, 1)
+    };
+    assert_eq!(problems(&text(10)), []);
+    let problems = problems(&text(200));
+    assert!(problems.iter().all(|(_, rule, _)| *rule == Rule::Limit), "{problems:?}");
+    assert!(problems[0].2.starts_with("failed to read the object: "), "{problems:?}");
+}

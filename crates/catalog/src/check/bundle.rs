@@ -5,7 +5,7 @@ use unlade_bundle::{
     version::{self, Range},
 };
 use unlade_name::ImageReference;
-use unlade_yaml::{self as yaml, json::Value};
+use unlade_yaml::{Reader, json::Value};
 
 use super::property;
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
 const MAX_IMAGE_NAME: usize = 255;
 
 /// Reads a bundle, and checks it.
-pub(crate) fn read(value: Value<'_>, place: Place, limits: &yaml::Limits) -> (Bundle, Problems) {
+pub(crate) fn read(value: Value<'_>, place: Place, reader: &Reader) -> (Bundle, Problems) {
     let mut bundle = Bundle {
         package: text(value, "package"),
         name: text(value, "name"),
@@ -36,7 +36,7 @@ pub(crate) fn read(value: Value<'_>, place: Place, limits: &yaml::Limits) -> (Bu
             .collect(),
         place,
     };
-    let mut check = Check { bundle: &bundle, limits, problems: Problems::default() };
+    let mut check = Check { bundle: &bundle, reader, problems: Problems::default() };
     let (versions, has_objects) = check.check_properties(value);
     check.check_images(value, has_objects);
     let problems = check.problems;
@@ -53,7 +53,8 @@ struct Versions {
 
 struct Check<'b> {
     bundle: &'b Bundle,
-    limits: &'b yaml::Limits,
+    /// The reader of the file, so that its budget includes the objects.
+    reader: &'b Reader,
     problems: Problems,
 }
 
@@ -167,9 +168,15 @@ impl Check<'_> {
     /// Checks that an object is YAML or JSON.
     fn check_object(&mut self, value: Value<'_>, place: Place) {
         let bytes = object::data(value).unwrap_or_default();
-        if let Err(error) = object::to_json(&bytes, self.limits) {
-            let message = format!("the object is neither YAML nor JSON: {error}");
-            self.problem(Rule::BundleObject, place, message);
+        match object::to_json(&bytes, self.reader) {
+            Ok(_) => {}
+            Err(error) if error.is_limit() => {
+                self.problem(Rule::Limit, place, format!("failed to read the object: {error}"));
+            }
+            Err(error) => {
+                let message = format!("the object is neither YAML nor JSON: {error}");
+                self.problem(Rule::BundleObject, place, message);
+            }
         }
     }
 

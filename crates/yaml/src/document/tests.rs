@@ -1,4 +1,5 @@
 use super::*;
+use crate::Limits;
 
 /// Reads a stream in pieces of `piece` bytes. Returns the line and the JSON of each document, or
 /// the error. Checks that the text of each document is at its offset.
@@ -10,7 +11,8 @@ fn read(text: &str, piece: usize) -> Vec<(u64, String)> {
             self.0.read(&mut to[..len])
         }
     }
-    let mut documents = Documents::new(Slow(text.as_bytes(), piece), &Limits::default());
+    let reader = Reader::new(&Limits::default());
+    let mut documents = Documents::new(Slow(text.as_bytes(), piece), &reader);
     let mut found = Vec::new();
     while let Some(part) = documents.next().unwrap() {
         let offset = usize::try_from(part.offset).unwrap();
@@ -90,7 +92,8 @@ fn only_white_space_of_less_than_a_buffer_comes_before_json() {
 fn a_document_has_a_maximum_size_and_a_stream_has_none() {
     let limits = Limits { input: 100_000, ..Limits::default() };
     let many = "a: 1\n---\n".repeat(100_000);
-    let mut documents = Documents::new(many.as_bytes(), &limits);
+    let reader = Reader::new(&limits);
+    let mut documents = Documents::new(many.as_bytes(), &reader);
     let mut n_documents = 0;
     while documents.next().unwrap().is_some() {
         n_documents += 1;
@@ -101,7 +104,55 @@ fn a_document_has_a_maximum_size_and_a_stream_has_none() {
     for large in
         ["a".repeat(1 << 20), "a\n".repeat(1 << 19), format!("{{\"{}", "a".repeat(1 << 20)), object]
     {
-        let mut documents = Documents::new(large.as_bytes(), &limits);
+        let reader = Reader::new(&limits);
+        let mut documents = Documents::new(large.as_bytes(), &reader);
         assert!(matches!(documents.next(), Err(StreamError::TooLarge { line: 1, .. })));
     }
+}
+
+/// Reads a stream of YAML with a budget. Returns the number of documents, the first error, and the
+/// used work.
+fn read_within(text: &str, limits: Limits) -> (usize, Option<String>, u64) {
+    let reader = Reader::new(&limits);
+    let mut documents = Documents::new(text.as_bytes(), &reader);
+    let (mut n_documents, mut first) = (0, None);
+    while let Some(part) = documents.next().unwrap() {
+        n_documents += 1;
+        first = first.or(part.document.err().map(|error| error.to_string()));
+    }
+    (n_documents, first, reader.work())
+}
+
+/// Each document takes less than the budget, but all of them together would take minutes for a
+/// stream of 10 MiB.
+#[test]
+fn all_documents_of_a_stream_share_the_work() {
+    let document =
+        format!("---\na: {}{}{}\n", "[".repeat(120), "a,".repeat(1_000), "]".repeat(120));
+    let limits = Limits { work: 200_000, ..Limits::default() };
+    assert_eq!(read_within(&document, limits.clone()).1, None);
+    let stream = document.repeat(100);
+    let (n_documents, error, work) = read_within(&stream, limits);
+    assert_eq!(n_documents, 100);
+    assert!(error.unwrap().ends_with("units of work"));
+    assert!(work < 200_000 + 12 * stream.len() as u64, "{work}");
+}
+
+#[test]
+fn the_work_for_a_stream_grows_with_its_size() {
+    let limits = Limits { work: 1_000, ..Limits::default() };
+    let stream = "---\nname: example.v1.2.3\nreplaces: example.v1.2.2\n".repeat(1_000);
+    let (n_documents, error, work) = read_within(&stream, limits);
+    assert_eq!((n_documents, error), (1_000, None));
+    assert!(work > 100_000);
+}
+
+/// Go limits the share of aliases in each document only.
+#[test]
+fn aliases_of_all_documents_of_a_stream_are_bounded() {
+    let document = format!("---\na: [&a {{name: b}},{}]\n", "*a,".repeat(300));
+    let limits = Limits { aliased: 9_000, ..Limits::default() };
+    assert_eq!(read_within(&document.repeat(10), limits.clone()).1, None);
+    let (_, error, _) = read_within(&document.repeat(11), limits);
+    assert_eq!(error.unwrap(), "reading the texts needs more than 9000 values for aliases");
 }

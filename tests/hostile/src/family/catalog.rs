@@ -1,5 +1,8 @@
 //! Files of catalogs: documents, channels and their graphs, bundles and their properties.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::{FROM_BOUNDED, Family, count, repeat};
 use crate::Entry;
 
@@ -107,6 +110,26 @@ pub(super) const FAMILIES: &[Family] = &[
     }),
     family("nested", |n| {
         format!("schema: x\nvalue: {}\n", "[".repeat(n.min(9_000)) + &repeat("a,", n)).into()
+    }),
+    family("nested-documents", |n| {
+        let (open, close) = ("[".repeat(120), "]".repeat(120));
+        repeat(&format!("---\nschema: x\nvalue: {open}{}{close}\n", "a,".repeat(1_000)), n).into()
+    }),
+    family("patched-documents", |n| {
+        let (open, close) = ("[".repeat(120), "]".repeat(120));
+        let patched = format!("{}{{{}}}", "a,".repeat(500), "a:,".repeat(15));
+        repeat(&format!("---\nschema: x\nvalue: {open}{patched}{close}\n"), n).into()
+    }),
+    family("aliases-of-documents", |n| {
+        let entries = format!("[&a {{name: a}},{}]", "*a,".repeat(1_000));
+        let channel = "---\nschema: olm.channel\npackage: tea\nname: c\nentries: ";
+        format!("{PACKAGE}{}", repeat(&format!("{channel}{entries}\n"), n)).into()
+    }),
+    family("aliases-of-an-object", |n| {
+        let object = format!("{}{}{}", "[".repeat(120), "a,".repeat(1_000), "]".repeat(120));
+        let data = STANDARD.encode(object);
+        let object = format!("- &a {{type: olm.bundle.object, value: {{data: {data}}}}}\n");
+        bundle(1, &(object + &repeat("- *a\n", n))).into()
     }),
     family("aliases", |n| {
         let (text, aliases) = ("x".repeat(n / 2), repeat("*a,", n / 2));
