@@ -1,6 +1,6 @@
 //! [`File`]: reads one file of a catalog.
 
-use std::{io::Read, sync::Arc};
+use std::{collections::HashSet, io::Read, sync::Arc};
 
 use unlade_bundle::typed::field;
 use unlade_yaml::{self as yaml, Documents, Reader, StreamError, json::Value};
@@ -15,9 +15,10 @@ use crate::{
     shape::{self, Shape, format_path},
 };
 
-/// The maximum number of nameless entries of one meta. Such an entry needs two bytes of the file,
-/// but as much memory as any other.
-const MAX_NAMELESS: usize = 10;
+/// The maximum number of entries of one meta that have no name, or the name of an earlier entry,
+/// which are errors. Such an entry needs two or three bytes of the file, as `0` or an alias, but as
+/// much memory as any other.
+const MAX_AMBIGUOUS: usize = 10;
 
 /// What one file of a catalog contains.
 #[derive(Debug, Clone, Default)]
@@ -155,14 +156,16 @@ impl File {
             _ if !keep => {}
             PACKAGE => self.packages.push(Package::new(value, place.clone())),
             CHANNEL => {
-                let is_named = |entry: Value<'_>| has_text(Some(entry), "name");
-                let n_entries = self.limit_entries(meta, place, Rule::BundleName, is_named);
+                let name = |entry| (str_of(Some(entry), "name"), "");
+                let n_entries = self.limit_entries(meta, place, Rule::BundleName, name);
                 self.channels.push(Channel::new(value, place.clone(), n_entries));
             }
             DEPRECATIONS => {
-                let is_named = |entry: Value<'_>| has_text(field(entry, "reference"), "schema");
-                let n_entries =
-                    self.limit_entries(meta, place, Rule::DeprecationReference, is_named);
+                let name = |entry| {
+                    let reference = field(entry, "reference");
+                    (str_of(reference, "schema"), str_of(reference, "name"))
+                };
+                let n_entries = self.limit_entries(meta, place, Rule::DeprecationReference, name);
                 self.deprecations.push(Deprecations::new(value, place.clone(), n_entries));
             }
             _ => {}
@@ -171,20 +174,23 @@ impl File {
     }
 
     /// Returns how many entries of a meta are kept: those before the one that exceeds
-    /// [`MAX_NAMELESS`], which is an error.
-    fn limit_entries(
+    /// [`MAX_AMBIGUOUS`], which is an error. The first part of the name of an entry is required.
+    fn limit_entries<'m>(
         &mut self,
-        meta: &Meta,
+        meta: &'m Meta,
         place: &Place,
         rule: Rule,
-        is_named: impl Fn(Value<'_>) -> bool,
+        name: impl Fn(Value<'m>) -> (&'m str, &'m str),
     ) -> usize {
-        let mut nameless =
-            items(meta.value(), "entries").enumerate().filter(|(_, entry)| !is_named(*entry));
-        let Some((index, _)) = nameless.nth(MAX_NAMELESS) else { return usize::MAX };
+        let mut names = HashSet::new();
+        let mut ambiguous = items(meta.value(), "entries")
+            .map(name)
+            .enumerate()
+            .filter(|(_, name)| name.0.is_empty() || !names.insert(*name));
+        let Some((index, _)) = ambiguous.nth(MAX_AMBIGUOUS) else { return usize::MAX };
         let message = format!(
-            "more than {MAX_NAMELESS} entries have no name or reference, so this entry and the \
-             entries after it are not checked"
+            "more than {MAX_AMBIGUOUS} entries have no name or reference, or that of an earlier \
+             entry, so this entry and the entries after it are not checked"
         );
         let problem = Problem::new(rule, place.item("entries", index), message);
         self.fail(name_subject(problem, meta));
@@ -215,10 +221,9 @@ fn name_subject(problem: Problem, meta: &Meta) -> Problem {
     }
 }
 
-/// Returns whether the field `name` has a text that is not empty.
-fn has_text(value: Option<Value<'_>>, name: &str) -> bool {
-    let value = value.and_then(|value| field(value, name));
-    value.and_then(|value| value.as_str()).is_some_and(|text| !text.is_empty())
+/// Returns the text of the field `name`. Empty if it is absent or not text.
+fn str_of<'v>(value: Option<Value<'v>>, name: &str) -> &'v str {
+    value.and_then(|value| field(value, name)?.as_str()).unwrap_or_default()
 }
 
 fn stream_problem(path: &Arc<str>, error: &StreamError) -> Problem {

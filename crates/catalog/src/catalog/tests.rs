@@ -380,9 +380,9 @@ fn entries_after_ten_without_a_name_are_not_kept() {
             "{reference: {schema: olm.package}, message: m}",
         ),
     ] {
-        let ten = format!("{named}, {}{named}", "{}, ".repeat(10));
-        assert_eq!(read(&text(&ten)), (12, false, vec![]));
-        let eleven = format!("{named}, {}{named}", "{}, ".repeat(11));
+        let ten = format!("{named}, {}{named}", "{}, ".repeat(9));
+        assert_eq!(read(&text(&ten)), (11, false, vec![]));
+        let eleven = format!("{named}, {}{named}", "{}, ".repeat(10));
         assert_eq!(read(&text(&eleven)), (11, true, vec![(rule, place.clone())]));
     }
 }

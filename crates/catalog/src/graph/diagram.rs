@@ -360,7 +360,7 @@ mod tests {
             catalog(&[format!("{{name: {name}}}"), format!("{{name: b, skips: [{skips}]}}")]);
         let channel = format!("{{schema: olm.channel, package: p, name: {name}, entries: [");
         let mut entries = Catalog::default();
-        let text = channel + &"{name: e},".repeat(1000) + "]}";
+        let text = (0..1000).fold(channel, |text, n| format!("{text}{{name: e{n}}},")) + "]}";
         entries.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
         for catalog in [skipping, entries] {
             let [_, result] = draw(&catalog, [usize::MAX, 100_000, usize::MAX]);
