@@ -112,8 +112,8 @@ fn a_document_has_a_maximum_size_and_a_stream_has_none() {
 
 /// Reads a stream of YAML with a budget. Returns the number of documents, the first error, and the
 /// used work.
-fn read_within(text: &str, limits: Limits) -> (usize, Option<String>, u64) {
-    let reader = Reader::new(&limits);
+fn read_within(text: &str, limits: &Limits) -> (usize, Option<String>, u64) {
+    let reader = Reader::new(limits);
     let mut documents = Documents::new(text.as_bytes(), &reader);
     let (mut n_documents, mut first) = (0, None);
     while let Some(part) = documents.next().unwrap() {
@@ -130,9 +130,9 @@ fn all_documents_of_a_stream_share_the_work() {
     let document =
         format!("---\na: {}{}{}\n", "[".repeat(120), "a,".repeat(1_000), "]".repeat(120));
     let limits = Limits { work: 200_000, ..Limits::default() };
-    assert_eq!(read_within(&document, limits.clone()).1, None);
+    assert_eq!(read_within(&document, &limits).1, None);
     let stream = document.repeat(100);
-    let (n_documents, error, work) = read_within(&stream, limits);
+    let (n_documents, error, work) = read_within(&stream, &limits);
     assert_eq!(n_documents, 100);
     assert!(error.unwrap().ends_with("units of work"));
     assert!(work < 200_000 + 12 * stream.len() as u64, "{work}");
@@ -142,7 +142,7 @@ fn all_documents_of_a_stream_share_the_work() {
 fn the_work_for_a_stream_grows_with_its_size() {
     let limits = Limits { work: 1_000, ..Limits::default() };
     let stream = "---\nname: example.v1.2.3\nreplaces: example.v1.2.2\n".repeat(1_000);
-    let (n_documents, error, work) = read_within(&stream, limits);
+    let (n_documents, error, work) = read_within(&stream, &limits);
     assert_eq!((n_documents, error), (1_000, None));
     assert!(work > 100_000);
 }
@@ -152,7 +152,7 @@ fn the_work_for_a_stream_grows_with_its_size() {
 fn aliases_of_all_documents_of_a_stream_are_bounded() {
     let document = format!("---\na: [&a {{name: b}},{}]\n", "*a,".repeat(300));
     let limits = Limits { aliased: 9_000, ..Limits::default() };
-    assert_eq!(read_within(&document.repeat(10), limits.clone()).1, None);
-    let (_, error, _) = read_within(&document.repeat(11), limits);
+    assert_eq!(read_within(&document.repeat(10), &limits).1, None);
+    let (_, error, _) = read_within(&document.repeat(11), &limits);
     assert_eq!(error.unwrap(), "reading the texts needs more than 9000 values for aliases");
 }
