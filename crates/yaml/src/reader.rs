@@ -240,8 +240,12 @@ impl Budget {
         Self { used: Cell::new(0), limit: Cell::new(limit), what }
     }
 
+    /// Raises the limit, unless it is exceeded: the parser looks ahead up to 1024 bytes before it
+    /// returns an event, so even a document that fails at its first event takes time.
     fn grow(&self, more: u64) {
-        self.limit.set(self.limit.get().saturating_add(more));
+        if self.used.get() <= self.limit.get() {
+            self.limit.set(self.limit.get().saturating_add(more));
+        }
     }
 
     fn spend(&self, more: u64) -> Result<(), Error> {

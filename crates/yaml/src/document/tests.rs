@@ -135,7 +135,8 @@ fn all_documents_of_a_stream_share_the_work() {
     let (n_documents, error, work) = read_within(&stream, &limits);
     assert_eq!(n_documents, 100);
     assert!(error.unwrap().ends_with("units of work"));
-    assert!(work < 200_000 + 12 * stream.len() as u64, "{work}");
+    // Only the first documents add to the budget. Each other one counts with its bytes.
+    assert!(work < 300_000 + stream.len() as u64, "{work}");
 }
 
 #[test]
