@@ -98,6 +98,7 @@ pub(super) fn parse<T>(
             }
         };
         drop(taker);
+        reader.spend(lookahead(source.text(), at))?;
         if !source.patch(problem, context, at) {
             return Err(error);
         }
@@ -111,6 +112,16 @@ pub(super) fn parse<T>(
 }
 
 /// Runs a parser to the end of the document. Panics become errors.
+/// Returns the work for the tokens before a failure at `at` that have not become events: the parser
+/// reads up to 1024 bytes until it knows that a collection is not a key, and visits all open ones
+/// at each token, which may have two bytes.
+fn lookahead(text: &str, at: usize) -> u64 {
+    let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
+    let count = |brackets: [u8; 2]| before.iter().filter(|byte| brackets.contains(byte)).count();
+    let open = count([b'[', b'{']).saturating_sub(count([b']', b'}'])).min(super::FLOW_DEPTH);
+    (before.len().min(1024) * open / 2) as u64
+}
+
 fn run(
     mut parser: impl Parser,
     mut take: impl FnMut(Event) -> Result<(), Error>,

@@ -157,3 +157,15 @@ fn aliases_of_all_documents_of_a_stream_are_bounded() {
     let (_, error, _) = read_within(&document.repeat(11), &limits);
     assert_eq!(error.unwrap(), "reading the texts needs more than 9000 values for aliases");
 }
+
+/// The parser has visited the open brackets at each token before it returns the first event.
+#[test]
+fn tokens_before_a_failure_count_as_work() {
+    let document = format!("---\n{}{}@\n", "[".repeat(120), "a,".repeat(380));
+    let limits = Limits { work: 200_000, ..Limits::default() };
+    let reader = Reader::new(&limits);
+    let stream = document.repeat(10);
+    let mut documents = Documents::new(stream.as_bytes(), &reader);
+    while documents.next().unwrap().is_some() {}
+    assert!(matches!(reader.check(), Err(crate::Error::Exhausted { .. })), "{}", reader.work());
+}
