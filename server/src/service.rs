@@ -4,23 +4,27 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::channel::mpsc;
 use futures::stream::{self, BoxStream, StreamExt as _};
+use futures::{SinkExt as _, future};
 use prost::Message as _;
 use prost_types::Struct;
 use tonic::{Request, Response, Status};
 use unlade_bundle::property::Gvk;
 
+use self::edge::Wanted;
 use crate::bundle;
 use crate::codec::Message;
 use crate::index::{Index, Key, Located, Missing};
 use crate::message::{
-    self, Channel, ChannelEntry, ExperimentalListPackageCustomSchemasRequest,
-    GetAllProvidersRequest, GetAllReplacementsRequest, GetBundleInChannelRequest, GetBundleRequest,
+    self, Channel, ExperimentalListPackageCustomSchemasRequest, GetAllProvidersRequest,
+    GetAllReplacementsRequest, GetBundleInChannelRequest, GetBundleRequest,
     GetDefaultProviderRequest, GetLatestProvidersRequest, GetPackageRequest, GetReplacementRequest,
     ListBundlesRequest, ListPackageRequest, Package, PackageName,
 };
 
 pub(crate) mod custom;
+mod edge;
 
 /// The generated traits and servers.
 #[allow(missing_docs, unreachable_pub, reason = "generated code")]
@@ -32,6 +36,9 @@ pub(crate) mod generated {
 
 /// The responses of a method that sends a stream.
 type Responses = BoxStream<'static, Result<Message, Status>>;
+
+/// Sends the messages of a stream.
+struct Sender(mpsc::Sender<Result<Message, Status>>);
 
 /// Serves an index.
 #[derive(Debug, Clone)]
@@ -62,29 +69,21 @@ fn failed(error: &io::Error) -> Status {
     Status::internal(format!("failed to read the catalog: {error}"))
 }
 
-/// Returns a response of these messages.
-fn send(messages: Vec<Message>) -> Response<Responses> {
-    Response::new(stream::iter(messages.into_iter().map(Ok)).boxed())
+/// Sends the messages that `make` passes on. It waits until the client has room for each, so a call
+/// holds one message, and not all of them.
+fn send<F: Future<Output = Option<()>> + Send + 'static>(
+    make: impl FnOnce(Sender) -> F,
+) -> Response<Responses> {
+    let (sender, receiver) = mpsc::channel(0);
+    let making = stream::once(make(Sender(sender))).filter_map(|_| future::ready(None));
+    Response::new(stream::select(receiver, making).boxed())
 }
 
-fn entry(located: &Located<'_>, replaces: &str) -> Message {
-    let entry = ChannelEntry {
-        package_name: located.package_name.to_owned(),
-        channel_name: located.channel_name.to_owned(),
-        bundle_name: located.name.to_owned(),
-        replaces: replaces.to_owned(),
-    };
-    Message::from(&entry)
-}
-
-/// Returns an entry for each bundle that `located` replaces or skips.
-fn edges<'l>(
-    located: &'l Located<'_>,
-    is_wanted: impl Fn(&str) -> bool + 'l,
-) -> impl Iterator<Item = Message> + 'l {
-    let replaces = located.entry.replaces.as_str();
-    let skips = located.entry.skips.iter().filter(move |skip| *skip != replaces && is_wanted(skip));
-    std::iter::once(replaces).chain(skips).map(|replaces| entry(located, replaces))
+impl Sender {
+    /// Waits for the client. Returns `None` if it no longer wants messages.
+    async fn send(&mut self, message: Message) -> Option<()> {
+        self.0.send(Ok(message)).await.ok()
+    }
 }
 
 #[tonic::async_trait]
@@ -95,8 +94,13 @@ impl generated::registry_server::Registry for Service {
         &self,
         _: Request<ListPackageRequest>,
     ) -> Result<Response<Responses>, Status> {
-        let names = self.index.records.packages.keys();
-        Ok(send(names.map(|name| Message::from(&PackageName { name: name.clone() })).collect()))
+        let index = Arc::clone(&self.index);
+        Ok(send(async move |mut sender| {
+            for name in index.records.packages.keys() {
+                sender.send(Message::from(&PackageName { name: name.clone() })).await?;
+            }
+            Some(())
+        }))
     }
 
     async fn get_package(
@@ -141,15 +145,7 @@ impl generated::registry_server::Registry for Service {
         &self,
         request: Request<GetAllReplacementsRequest>,
     ) -> Result<Response<Responses>, Status> {
-        let name = request.into_inner().csv_name;
-        let mut entries = Vec::new();
-        for located in self.index.entries() {
-            let replaces = &located.entry.replaces;
-            let n_skips = located.entry.skips.iter().filter(|skip| *skip == name).count();
-            let n = if *replaces == name { 1 } else { n_skips };
-            entries.extend(std::iter::repeat_n(entry(&located, replaces), n));
-        }
-        if entries.is_empty() { Err(Missing::Replacements(name).into()) } else { Ok(send(entries)) }
+        Wanted::Replacing(request.into_inner().csv_name).send(Arc::clone(&self.index))
     }
 
     async fn get_bundle_that_replaces(
@@ -168,10 +164,7 @@ impl generated::registry_server::Registry for Service {
     ) -> Result<Response<Responses>, Status> {
         let GetAllProvidersRequest { group, version, kind, .. } = request.into_inner();
         let api = Gvk { group, version, kind };
-        let found = self.index.entries().filter(|it| self.index.provides(it.entry, &api));
-        let entries: Vec<_> =
-            found.flat_map(|it| edges(&it, |_| true).collect::<Vec<_>>()).collect();
-        if entries.is_empty() { Err(Missing::Providers(api).into()) } else { Ok(send(entries)) }
+        Wanted::Providing(api).send(Arc::clone(&self.index))
     }
 
     type GetLatestChannelEntriesThatProvideStream = Responses;
@@ -182,14 +175,7 @@ impl generated::registry_server::Registry for Service {
     ) -> Result<Response<Responses>, Status> {
         let GetLatestProvidersRequest { group, version, kind, .. } = request.into_inner();
         let api = Gvk { group, version, kind };
-        let heads = self.index.entries().filter(Located::is_head);
-        let found = heads.filter(|it| self.index.provides(it.entry, &api));
-        let edges_inside = |it: Located<'_>| {
-            let entries = &it.channel.entries;
-            edges(&it, |skip| entries.contains_key(skip)).collect::<Vec<_>>()
-        };
-        let entries: Vec<_> = found.flat_map(edges_inside).collect();
-        if entries.is_empty() { Err(Missing::Providers(api).into()) } else { Ok(send(entries)) }
+        Wanted::LatestProviding(api).send(Arc::clone(&self.index))
     }
 
     async fn get_default_bundle_that_provides(
@@ -230,7 +216,7 @@ impl generated::experimental_registry_server::ExperimentalRegistry for Service {
     ) -> Result<Response<Responses>, Status> {
         let is_acknowledged = request.metadata().get("x-acknowledge-experimental");
         if is_acknowledged.is_none_or(|value| value != "true") {
-            return Ok(send(Vec::new()));
+            return Ok(Response::new(stream::empty().boxed()));
         }
         let ExperimentalListPackageCustomSchemasRequest { schema, package_name } =
             request.into_inner();

@@ -90,19 +90,37 @@ async fn readers_that_stop_take_little_memory_and_do_not_stop_others() {
     drop(stopped);
 }
 
+/// Returns a catalog with many entries in one channel, and the name of the channel.
+fn with_long_channel() -> (String, String) {
+    let long = "c".repeat(256 << 10);
+    let api = "properties: [{type: olm.gvk, value: {group: '', version: '', kind: Tea}}, ";
+    let catalog = catalog(N_BUNDLES)
+        .replace("defaultChannel: c}", &format!("defaultChannel: {long}}}"))
+        .replace("name: c,", &format!("name: {long},"))
+        .replace("replaces: ", "skips: [x], replaces: ")
+        .replace("properties: [", api);
+    (catalog, long)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_name_of_a_channel_is_not_repeated_for_each_entry() {
     let _lock = LOCK.lock().await;
-    let long = "c".repeat(256 << 10);
-    let catalog = catalog(N_BUNDLES)
-        .replace("defaultChannel: c}", &format!("defaultChannel: {long}}}"))
-        .replace("name: c,", &format!("name: {long},"));
+    let (catalog, long) = with_long_channel();
     let before = resident();
     let running = Running::start(&catalog, |_| {}).await;
     // One copy for each entry would take 500 MiB.
-    let grown = resident().saturating_sub(before);
-    assert!(grown < 150 << 20, "{} MiB", grown >> 20);
-    assert_eq!(running.client().await.package("tea").await.unwrap().default_channel_name, long);
+    let check = |what: &str| {
+        let grown = resident().saturating_sub(before);
+        assert!(grown < 150 << 20, "{what}: {} MiB", grown >> 20);
+    };
+    check("loading");
+    let mut client = running.narrow_client().await;
+    assert_eq!(client.package("tea").await.unwrap().default_channel_name, long);
+    let replacing = client.begin_replacing("x").await.unwrap();
+    check("the entries that replace a bundle");
+    let providing = client.begin_providing().await.unwrap();
+    check("the entries that provide an API");
+    drop((replacing, providing));
 }
 
 #[tokio::test(flavor = "multi_thread")]

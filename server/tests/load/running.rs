@@ -19,7 +19,8 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_prost::ProstCodec;
 use unlade_server::message::{
-    Bundle, GetBundleRequest, GetPackageRequest, ListBundlesRequest, Package,
+    Bundle, GetAllProvidersRequest, GetAllReplacementsRequest, GetBundleRequest, GetPackageRequest,
+    ListBundlesRequest, Package,
 };
 use unlade_server::{Options, ServeError, Server};
 
@@ -144,6 +145,22 @@ impl Client {
         let csv_name = "b0".to_owned();
         let request = GetBundleRequest { pkg_name, channel_name, csv_name };
         self.begin("/api.Registry/GetBundle", request).await
+    }
+
+    /// Calls `GetChannelEntriesThatReplace`, and does not read the response after its headers.
+    pub(crate) async fn begin_replacing(
+        &mut self,
+        name: &str,
+    ) -> Result<Streaming<Bundle>, Status> {
+        let request = GetAllReplacementsRequest { csv_name: name.to_owned() };
+        self.begin("/api.Registry/GetChannelEntriesThatReplace", request).await
+    }
+
+    /// Calls `GetChannelEntriesThatProvide` with the kind `Tea`, and does not read the response
+    /// after its headers.
+    pub(crate) async fn begin_providing(&mut self) -> Result<Streaming<Bundle>, Status> {
+        let request = GetAllProvidersRequest { kind: "Tea".to_owned(), ..Default::default() };
+        self.begin("/api.Registry/GetChannelEntriesThatProvide", request).await
     }
 
     pub(crate) async fn package(&mut self, name: &str) -> Result<Package, Status> {
