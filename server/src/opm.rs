@@ -3,10 +3,10 @@
 //! An image with such a cache can be served by opm too, which stops if the directory of its cache
 //! contains something else.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, Permissions};
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
 use std::hash::Hasher as _;
-use std::io;
+use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,7 @@ use fnv::FnvHasher;
 use prost::Message as _;
 use serde::Serialize;
 use unlade_catalog::Names;
+use unlade_text::excerpt::shorten;
 
 use crate::bundle;
 use crate::index::{Channel, Index, Key, Located, Package};
@@ -155,18 +156,22 @@ fn is_file(path: &Path) -> bool {
 }
 
 fn write_contents(index: &Index, contents: &Path) -> Result<(), Error> {
+    // First, because each file repeats the names.
+    for key in &*index.listed {
+        check_names(key)?;
+    }
     create_directory(contents)?;
-    let json = to_json(&packages(index), contents)?;
-    write_file(&contents.join(PACKAGES), &json)?;
-    let mut names = BTreeSet::new();
+    write_json(&contents.join(PACKAGES), &packages(index))?;
     for Key { channel, package, name } in &*index.listed {
-        let file = format!("{package}_{channel}_{name}.json");
-        if file.contains(['/', '\0']) || file.len() > MAX_NAME || !names.insert(file.clone()) {
-            return Err(Error::Name(name.clone()));
-        }
-        let path = contents.join(file);
         let Ok(located) = index.entry(package, channel, Some(name)) else { continue };
-        write_file(&path, &bundle_json(index, &located, &path)?)?;
+        let path = contents.join(format!("{package}_{channel}_{name}.json"));
+        write_bundle(index, &located, &path).map_err(|error| match error {
+            // The names of two bundles lead to the same file.
+            Error::System { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                Error::Name(shorten(name))
+            }
+            error => error,
+        })?;
     }
     for (schema, packages) in &index.records.others {
         for (package, spans) in packages {
@@ -175,7 +180,7 @@ fn write_contents(index: &Index, contents: &Path) -> Result<(), Error> {
             // No query can contain other names. Upstream refuses to build a cache with paths too.
             let is_long = schema.len().max(package.len()) > MAX_NAME;
             if is_long || custom::check(schema, package).is_err() {
-                let (schema, package) = (schema.clone(), package.clone());
+                let (schema, package) = (shorten(schema), shorten(package));
                 return Err(Error::Schema { schema, package });
             }
             for directory in [&contents.join("metas"), &of_schema, &directory] {
@@ -191,6 +196,14 @@ fn write_contents(index: &Index, contents: &Path) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Checks that the names can be parts of the name of a file.
+fn check_names(Key { channel, package, name }: &Key) -> Result<(), Error> {
+    let parts = [package, "_", channel, "_", name, ".json"];
+    let is_long = parts.iter().map(|part| part.len()).sum::<usize>() > MAX_NAME;
+    let is_invalid = is_long || parts.iter().any(|part| part.contains(['/', '\0']));
+    if is_invalid { Err(Error::Name(shorten(name))) } else { Ok(()) }
 }
 
 fn digest(catalog: &Path, contents: &Path) -> Result<String, Error> {
@@ -233,14 +246,10 @@ fn cached_channel<'i>(package: &'i str, name: &'i str, channel: &'i Channel) -> 
     CachedChannel { name, head: &channel.head, bundles: cached.collect(), deprecation }
 }
 
-fn bundle_json(index: &Index, located: &Located<'_>, path: &Path) -> Result<Vec<u8>, Error> {
+fn write_bundle(index: &Index, located: &Located<'_>, path: &Path) -> Result<(), Error> {
     let encoded = bundle::encode_complete(index, located).map_err(failed(path))?;
     let decoded = message::Bundle::decode(encoded.0).map_err(io::Error::other);
-    to_json(&decoded.map_err(failed(path))?, path)
-}
-
-fn to_json(value: &impl Serialize, path: &Path) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(value).map_err(io::Error::from).map_err(failed(path))
+    write_json(path, &decoded.map_err(failed(path))?)
 }
 
 fn remove(path: &Path, remove: impl Fn(&Path) -> io::Result<()>) -> Result<(), Error> {
@@ -248,6 +257,17 @@ fn remove(path: &Path, remove: impl Fn(&Path) -> io::Result<()>) -> Result<(), E
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(path)(error)),
         _ => Ok(()),
     }
+}
+
+/// Writes the JSON of `value` to a new file.
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let write = || {
+        let mut file = BufWriter::new(File::create_new(path)?);
+        serde_json::to_writer(&mut file, value)?;
+        file.flush()?;
+        allow(path, 0o644)
+    };
+    write().map_err(failed(path))
 }
 
 /// Writes a file that every user can read, whatever the umask of the process: upstream's caches

@@ -21,6 +21,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
+use unlade_server::{OpmCacheError, Options, Server};
 
 use crate::frame::{Frame, HEADERS_OF_LIST_BUNDLES, PREFACE, kind};
 use crate::running::{Running, WAIT, catalog, count};
@@ -36,8 +37,12 @@ static LOCK: Mutex<()> = Mutex::const_new(());
 
 /// Returns the memory of this process, in bytes.
 fn resident() -> usize {
+    memory("VmRSS:")
+}
+
+fn memory(field: &str) -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
 }
 
@@ -121,6 +126,24 @@ async fn a_long_name_of_a_channel_is_not_repeated_for_each_entry() {
     let providing = client.begin_providing().await.unwrap();
     check("the entries that provide an API");
     drop((replacing, providing));
+}
+
+#[tokio::test]
+async fn a_cache_for_opm_that_cannot_be_written_takes_little_memory() {
+    let _lock = LOCK.lock().await;
+    let directory = tempfile::tempdir().unwrap();
+    let [catalog, cache] = ["catalog", "cache"].map(|name| directory.path().join(name));
+    fs::create_dir(&catalog).unwrap();
+    fs::write(catalog.join("catalog.yaml"), with_long_channel().0).unwrap();
+    let server = Server::load(&catalog, &Options::default()).unwrap();
+    // The maximum begins with the memory of now.
+    fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = resident();
+    let error = server.write_opm_cache(&catalog, &cache).unwrap_err();
+    assert!(matches!(error, OpmCacheError::Name(_)), "{error}");
+    // One copy of the name for each entry would take 500 MiB.
+    let grown = memory("VmHWM:").saturating_sub(before);
+    assert!(grown < 50 << 20, "{} MiB", grown >> 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]
