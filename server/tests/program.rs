@@ -246,6 +246,22 @@ fn the_reason_of_a_failure_is_in_the_termination_log() {
 }
 
 #[test]
+fn names_in_a_catalog_do_not_control_the_terminal_or_fill_the_log() {
+    let stage = Stage::new(CATALOG);
+    fs::write(stage.path("catalog/x\u{1b}[5m\u{7f}\u{9b}.json"), "{").unwrap();
+    let output = stage.run(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = fs::read_to_string(stage.path("termination-log")).unwrap();
+    assert!(message.contains(r"x\u{1b}[5m\u{7f}\u{9b}.json"), "{message:?}");
+    assert_eq!(log(&output), format!("error: {message}"));
+    let stage = Stage::new(&CATALOG.replace("tea.v1", &"t".repeat(1 << 20)));
+    let output = stage.run(&["--cache-only"]);
+    assert!(output.status.success(), "{} bytes", output.stderr.len());
+    assert!(log(&output).contains("opm cannot use this cache"), "{} bytes", output.stderr.len());
+    assert!(output.stderr.len() < 4_096, "{} bytes", output.stderr.len());
+}
+
+#[test]
 fn the_log_can_be_json() {
     let stage = Stage::new(CATALOG);
     let output =

@@ -63,11 +63,13 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
     match try_run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            // Users read both with `kubectl`, which prints them as they are.
             let message = unlade_text::chain(&*error);
-            eprintln!("error: {}", unlade_text::line(&message));
+            let message = unlade_text::line(&message);
+            eprintln!("error: {message}");
             // The log of the container also has the message, so a failure here loses nothing.
             if let Some(path) = args.termination_log() {
-                _ = fs::write(path, message + "\n");
+                _ = fs::write(path, format!("{message}\n"));
             }
             ExitCode::FAILURE
         }
@@ -135,11 +137,18 @@ fn report(cache: &CacheState) {
         CacheState::Written { reason } => {
             tracing::info!("the cache was not used: {reason}; wrote a new cache");
         }
-        CacheState::Unusable { reason, failure } => tracing::warn!(
-            "the cache was not used: {reason}; failed to write a new cache: {failure}"
-        ),
+        CacheState::Unusable { reason, failure } => {
+            warn(&format!(
+                "the cache was not used: {reason}; failed to write a new cache: {failure}"
+            ));
+        }
         _ => {}
     }
+}
+
+/// Logs a warning that can contain names from the catalog.
+fn warn(message: &str) {
+    tracing::warn!("{}", unlade_text::line(message));
 }
 
 /// Fails if the caches are not complete: an image is built with them.
@@ -154,7 +163,7 @@ fn write_caches(server: &Server, args: &Args) -> Result<(), Failure> {
     }
     match server.write_opm_cache(&args.catalog, directory) {
         // This server can serve the catalog. opm can build its own format, which has no such limit.
-        Err(error @ OpmCacheError::Name(_)) => tracing::warn!("{error}; opm cannot use this cache"),
+        Err(error @ OpmCacheError::Name(_)) => warn(&format!("{error}; opm cannot use this cache")),
         written => written?,
     }
     Ok(())
