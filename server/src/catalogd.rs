@@ -82,7 +82,7 @@ async fn all(State(served): State<Served>, headers: HeaderMap) -> Response {
         return served.respond(status, Body::empty());
     }
     let mut response = match served.range(&headers) {
-        None => served.send(served.metas.select(&Query::default())),
+        None => served.send(Query::default(), 0..len, len),
         Some(range) if range.is_empty() => {
             let mut response = served.respond(StatusCode::RANGE_NOT_SATISFIABLE, Body::empty());
             response.headers_mut().typed_insert(ContentRange::unsatisfied_bytes(len));
@@ -90,7 +90,8 @@ async fn all(State(served): State<Served>, headers: HeaderMap) -> Response {
         }
         Some(range) => {
             let content_range = ContentRange::bytes(range.clone(), len);
-            let mut response = served.send(vec![range]);
+            let len = range.end - range.start;
+            let mut response = served.send(Query::default(), range, len);
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             if let Ok(content_range) = content_range {
                 response.headers_mut().typed_insert(content_range);
@@ -114,8 +115,8 @@ async fn some(
     if let Some(status) = served.check(&headers) {
         return served.respond(status, Body::empty());
     }
-    let parts = served.metas.select(&query);
-    served.send(parts)
+    let len = served.metas.count(&query);
+    served.send(query, 0..served.metas.len(), len)
 }
 
 /// Returns `None` if there is an unknown parameter. Of several equal ones, the first counts.
@@ -179,9 +180,9 @@ impl Served {
         Some(start.min(end)..end)
     }
 
-    fn send(&self, parts: Vec<Range<u64>>) -> Response {
-        let len: u64 = parts.iter().map(|part| part.end - part.start).sum();
-        let body = Body::from_stream(Arc::clone(&self.metas).read(parts));
+    /// Sends the wanted metas in `within`, which have `len` bytes.
+    fn send(&self, query: Query, within: Range<u64>, len: u64) -> Response {
+        let body = Body::from_stream(Arc::clone(&self.metas).read(query, within));
         let mut response = self.respond(StatusCode::OK, body);
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON_LINES));
         response.headers_mut().insert(CONTENT_LENGTH, len.into());

@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::vec::IntoIter;
 
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt as _};
@@ -46,6 +45,18 @@ pub(crate) struct Query {
     pub(crate) schema: String,
     pub(crate) package: String,
     pub(crate) name: String,
+}
+
+impl Query {
+    fn accepts(&self, section: &Section) -> bool {
+        [
+            (&self.schema, &section.schema),
+            (&self.package, &section.package),
+            (&self.name, &section.name),
+        ]
+        .iter()
+        .all(|(wanted, value)| wanted.is_empty() || wanted == value)
+    }
 }
 
 impl Metas {
@@ -91,42 +102,68 @@ impl Metas {
         &self.digest
     }
 
-    /// Returns the parts with the wanted metas, in the order of the catalog.
-    pub(crate) fn select(&self, query: &Query) -> Vec<Range<u64>> {
-        let accepts = |wanted: &String, value| wanted.is_empty() || wanted == value;
-        let mut parts: Vec<Range<u64>> = Vec::new();
-        for Section { schema, package, name, bytes } in &self.sections {
-            if !accepts(&query.schema, schema)
-                || !accepts(&query.package, package)
-                || !accepts(&query.name, name)
-            {
-                continue;
-            }
-            match parts.last_mut() {
-                Some(last) if last.end == bytes.start => last.end = bytes.end,
-                _ => parts.push(bytes.clone()),
-            }
-        }
-        parts
+    /// Returns the number of bytes of the wanted metas.
+    pub(crate) fn count(&self, query: &Query) -> u64 {
+        self.parts(query, 0..self.len()).map(|part| part.end - part.start).sum()
     }
 
-    /// Reads parts, a small piece at a time.
+    /// Reads the wanted metas in the order of the catalog, a piece at a time. `within` cuts off
+    /// what is outside.
     pub(crate) fn read(
         self: Arc<Self>,
-        parts: Vec<Range<u64>>,
+        query: Query,
+        within: Range<u64>,
     ) -> impl Stream<Item = io::Result<Bytes>> {
-        let pieces = async |(metas, mut parts, mut part): (Arc<Self>, IntoIter<_>, Range<u64>)| {
-            if part.is_empty() {
-                part = parts.next()?;
-            }
-            let end = part.end.min(part.start + CHUNK);
-            let mut piece = vec![0; usize::try_from(end - part.start).unwrap_or_default()];
-            let read = metas.content.file().0.read_exact_at(&mut piece, part.start);
-            part.start = end;
-            Some((read.map(|()| piece.into()), (metas, parts, part)))
-        };
         // The compression asks again after the end.
-        stream::unfold((self, parts.into_iter(), 0..0), pieces).fuse()
+        stream::iter(Pieces { metas: self, query, rest: within }).fuse()
+    }
+
+    /// Returns the parts of `within` with the wanted metas.
+    fn parts(&self, query: &Query, within: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+        let first = self.sections.partition_point(|section| section.bytes.end <= within.start);
+        let sections = self.sections.get(first..).unwrap_or_default().iter();
+        sections
+            .take_while(move |section| section.bytes.start < within.end)
+            .filter(|section| query.accepts(section))
+            .map(move |Section { bytes, .. }| {
+                bytes.start.max(within.start)..bytes.end.min(within.end)
+            })
+            .filter(|part| !part.is_empty())
+    }
+}
+
+/// The pieces of a response. A list of its parts could be larger than its bytes, and one read for
+/// each part would take longer than to read what is between them too.
+struct Pieces {
+    metas: Arc<Metas>,
+    query: Query,
+    /// The bytes that are not yet read.
+    rest: Range<u64>,
+}
+
+impl Iterator for Pieces {
+    type Item = io::Result<Bytes>;
+
+    /// Reads the wanted parts of the next [`CHUNK`] that begins with one.
+    fn next(&mut self) -> Option<Self::Item> {
+        let Self { metas, query, rest } = self;
+        let start = metas.parts(query, rest.clone()).next()?.start;
+        rest.start = rest.end.min(start + CHUNK);
+        let parts = || metas.parts(query, start..rest.start);
+        let end = parts().last()?.end;
+        let mut piece = vec![0; usize::try_from(end - start).ok()?];
+        if let Err(error) = metas.content.file().0.read_exact_at(&mut piece, start) {
+            return Some(Err(error));
+        }
+        let mut len = 0;
+        for part in parts() {
+            let [from, to] = [part.start, part.end].map(|at| usize::try_from(at - start));
+            let (from, to) = (from.ok()?, to.ok()?);
+            piece.copy_within(from..to, len);
+            len += to - from;
+        }
+        piece.truncate(len);
+        Some(Ok(piece.into()))
     }
 }
 
@@ -151,6 +188,41 @@ impl Writing {
                 self.sections.push(Section { schema, package, name, bytes: span.range() });
             }
             Err(error) => self.written = Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use futures::TryStreamExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn small_metas_are_read_in_large_pieces() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = r#"{"schema":"a"}{"schema":"b"}"#.repeat(10_000);
+        fs::write(directory.path().join("catalog.json"), text).unwrap();
+        let metas = Arc::new(Metas::load(directory.path(), &Options::default()).unwrap());
+        let read = async |query, within| {
+            let pieces: Vec<Bytes> =
+                Arc::clone(&metas).read(query, within).try_collect().await.unwrap();
+            // The file has 300,000 bytes.
+            assert!(pieces.len() <= 5, "{} pieces", pieces.len());
+            pieces.concat()
+        };
+        let len = metas.len();
+        let whole = "{\"schema\":\"a\"}\n{\"schema\":\"b\"}\n".repeat(10_000);
+        assert_eq!(len, whole.len() as u64);
+        let part = read(Query::default(), 5..len - 5).await;
+        assert!(part[..] == whole.as_bytes()[5..whole.len() - 5]);
+        for schema in ["a", "b"] {
+            let query = || Query { schema: schema.to_owned(), ..Query::default() };
+            assert_eq!(metas.count(&query()), len / 2);
+            let wanted = format!("{{\"schema\":\"{schema}\"}}\n").repeat(10_000);
+            assert!(read(query(), 0..len).await == wanted.as_bytes(), "{schema}");
         }
     }
 }
