@@ -39,7 +39,7 @@ spec:
   - {name: v1, served: true, storage: true}
 ";
 
-const ANNOTATIONS: &str = "\
+pub(crate) const ANNOTATIONS: &str = "\
 annotations:
   operators.operatorframework.io.bundle.mediatype.v1: registry+v1
   operators.operatorframework.io.bundle.manifests.v1: manifests/

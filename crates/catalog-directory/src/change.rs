@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use unlade_bundle::source;
 use unlade_catalog::{
     Meta, Place,
-    edit::{self, Target},
+    edit::{self, Edit},
 };
 use unlade_directory::read_at_most;
 
@@ -112,28 +112,31 @@ impl Changes {
         self.texts.keys().map(String::as_str)
     }
 
-    /// Adds a document to the end of a file, as [`edit::append`] does. The file need not exist.
+    /// Changes a file, as [`edit::apply`] does. The file need not exist.
     ///
     /// # Errors
     ///
     /// Returns an error if the file cannot be read or changed.
-    pub fn append(&mut self, path: &str, json: &str) -> Result<(), ChangeError> {
-        self.change(path, |text, limits| edit::append(text, json, limits))
+    pub fn apply(&mut self, path: &str, edits: &[Edit<'_>]) -> Result<(), ChangeError> {
+        let is_first = !self.texts.contains_key(path);
+        let read = if is_first { self.read(path)? } else { None };
+        let text = self.texts.get(path).or(read.as_ref()).map_or(&[][..], Vec::as_slice);
+        let text = edit::apply(text, edits, &self.limits.catalog.document)
+            .map_err(|source| ChangeError::Text { path: path.to_owned(), source })?;
+        self.texts.insert(path.to_owned(), text);
+        if let Some(before) = read {
+            self.before.insert(path.to_owned(), before);
+        }
+        Ok(())
     }
 
-    /// Sets an item of the `entries` of a meta, as [`edit::set_entry`] does.
+    /// Adds a document to the end of a file, as [`Edit::Append`] does.
     ///
     /// # Errors
     ///
-    /// Returns an error if the file cannot be read or changed.
-    pub fn set_entry(
-        &mut self,
-        path: &str,
-        target: &Target<'_>,
-        index: usize,
-        entry: &str,
-    ) -> Result<(), ChangeError> {
-        self.change(path, |text, limits| edit::set_entry(text, target, index, entry, limits))
+    /// Returns the errors of [`apply`](Self::apply).
+    pub fn append(&mut self, path: &str, json: &str) -> Result<(), ChangeError> {
+        self.apply(path, &[Edit::Append { json: json.into() }])
     }
 
     /// Reads and validates the changed catalog as
@@ -179,23 +182,6 @@ impl Changes {
             if self.read(path)?.as_ref() != self.before.get(path) {
                 return Err(ChangeError::Changed { path: path.clone() });
             }
-        }
-        Ok(())
-    }
-
-    fn change(
-        &mut self,
-        path: &str,
-        change: impl FnOnce(&[u8], &unlade_yaml::Limits) -> Result<Vec<u8>, edit::Error>,
-    ) -> Result<(), ChangeError> {
-        let is_first = !self.texts.contains_key(path);
-        let read = if is_first { self.read(path)? } else { None };
-        let text = self.texts.get(path).or(read.as_ref()).map_or(&[][..], Vec::as_slice);
-        let text = change(text, &self.limits.catalog.document)
-            .map_err(|source| ChangeError::Text { path: path.to_owned(), source })?;
-        self.texts.insert(path.to_owned(), text);
-        if let Some(before) = read {
-            self.before.insert(path.to_owned(), before);
         }
         Ok(())
     }

@@ -1,13 +1,14 @@
 //! Changes a file of a catalog, and keeps the bytes of everything else in it.
 //!
 //! ```
-//! use unlade_catalog::{CHANNEL, edit};
+//! use unlade_catalog::{CHANNEL, edit::{self, Edit}};
 //! use unlade_yaml::Limits;
 //!
 //! let file = b"# Tea.\nschema: olm.channel\nname: stable\npackage: tea\nentries:\n- name: tea.v1\n";
 //! let channel = edit::Target { schema: CHANNEL, package: "tea", name: "stable" };
 //! let entry = r#"{"name":"tea.v2","replaces":"tea.v1"}"#;
-//! let changed = edit::set_entry(file, &channel, 1, entry, &Limits::default())?;
+//! let edit = Edit::SetEntry { target: channel, index: 1, entry };
+//! let changed = edit::apply(file, &[edit], &Limits::default())?;
 //! let expected = [&file[..], b"- name: tea.v2\n  replaces: tea.v1\n"].concat();
 //! assert_eq!(changed, expected);
 //! # Ok::<(), edit::Error>(())
@@ -15,6 +16,8 @@
 
 mod json;
 mod yaml;
+
+use std::{borrow::Cow, cell::Cell, collections::BTreeMap};
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -24,7 +27,7 @@ use unlade_yaml::{self as yaml_text, Documents, Limits, Reader, StreamError, jso
 use crate::{Form, Meta, MetaError};
 
 /// The meta to change. `name` is empty for an `olm.deprecations`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target<'n> {
     /// Its schema.
     pub schema: &'n str,
@@ -32,6 +35,27 @@ pub struct Target<'n> {
     pub package: &'n str,
     /// Its name.
     pub name: &'n str,
+}
+
+/// A change of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit<'e> {
+    /// Sets an item of the `entries` of a meta, or adds one. Comments and the layout of all other
+    /// items remain.
+    SetEntry {
+        /// The meta.
+        target: Target<'e>,
+        /// The index of the item. If it is their number, an item is added.
+        index: usize,
+        /// The item, as compact JSON.
+        entry: &'e str,
+    },
+    /// Adds a document to the end of a file, in the form that the file has: JSON or YAML. An empty
+    /// file becomes YAML.
+    Append {
+        /// The compact JSON of a meta.
+        json: Cow<'e, str>,
+    },
 }
 
 /// The reason why a file is not changed.
@@ -77,79 +101,133 @@ struct Part {
     digest: [u8; 32],
 }
 
+/// The index of the document of each meta that is changed.
+type Places<'e> = BTreeMap<Target<'e>, Cell<Option<usize>>>;
+
 /// A meta with its index.
 type Found = Option<(usize, Meta)>;
 
-/// Adds a document to the end of a file, in the form that the file has: JSON or YAML. An empty file
-/// becomes YAML. `json` is the compact JSON of a meta.
+/// Changes a file. The time depends on the sizes of the file and the edits, and not on their
+/// product.
 ///
 /// # Errors
 ///
-/// Returns an error if the file cannot be read, or if a document at its end would be lost.
-pub fn append(file: &[u8], json: &str, limits: &Limits) -> Result<Vec<u8>, Error> {
-    let (mut expected, _) = read(file, limits, |_| false)?;
-    let meta = Meta::from_json(json, limits)?;
-    let digest = digest(&meta);
+/// Returns an error if the file cannot be read, if a meta does not exist or cannot be changed in
+/// place, such as entries that are written as an alias of YAML, or if a document at the end of the
+/// file would be lost.
+pub fn apply(file: &[u8], edits: &[Edit<'_>], limits: &Limits) -> Result<Vec<u8>, Error> {
+    let (mut parts, places) = find(file, edits, limits)?;
     let first = file.iter().find(|byte| !byte.is_ascii_whitespace());
-    let forms = match first {
-        Some(b'{') => [Form::Json, Form::Yaml],
-        _ => [Form::Yaml, Form::Json],
-    };
-    expected.push(Part { start: 0, len: 0, line: 0, digest });
-    for form in forms {
-        let mut changed = file.to_vec();
-        if !changed.is_empty() && !changed.ends_with(b"\n") {
-            changed.push(b'\n');
-        }
-        let text = form.write(json, limits).map_err(Error::Write)?;
-        changed.extend_from_slice(text.as_bytes());
-        if has_values(&changed, &expected, limits) {
-            return Ok(changed);
+    let is_json = first == Some(&b'{');
+    let (mut texts, mut added, mut last) = (BTreeMap::new(), Vec::new(), None);
+    for edit in edits {
+        match edit {
+            Edit::Append { json } => {
+                let digest = digest(&Meta::from_json(json, limits)?);
+                parts.push(Part { start: 0, len: 0, line: 0, digest });
+                added.push(json);
+            }
+            Edit::SetEntry { target, index, entry } => {
+                let missing = || {
+                    let (schema, name) = (shorten(target.schema), shorten(target.name));
+                    Error::Missing { schema, name }
+                };
+                let at = places.get(target).and_then(Cell::get).ok_or_else(missing)?;
+                let part = parts.get_mut(at).ok_or_else(missing)?;
+                let unread = || file.get(part.start..part.start + part.len);
+                let text = match texts.remove(&at) {
+                    Some(text) => Some(text),
+                    None => unread().and_then(|text| String::from_utf8(text.to_vec()).ok()),
+                };
+                let changed =
+                    text.and_then(|text| set_entry(&text, part, *index, entry, is_json, limits));
+                let Some(changed) = changed else {
+                    return Err(Error::Unchangeable { line: part.line });
+                };
+                texts.insert(at, changed);
+                last = Some(part.line);
+            }
         }
     }
-    let n_lines = file.split_inclusive(|&byte| byte == b'\n').count();
-    Err(Error::Unchangeable { line: n_lines as u64 })
-}
-
-/// Sets the item `index` of the `entries` of a meta, or adds one if `index` is their number.
-/// `entry` is compact JSON. Comments and the layout of all other items remain.
-///
-/// # Errors
-///
-/// Returns an error if the meta does not exist or cannot be changed in place, such as entries that
-/// are written as an alias of YAML.
-pub fn set_entry(
-    file: &[u8],
-    target: &Target<'_>,
-    index: usize,
-    entry: &str,
-    limits: &Limits,
-) -> Result<Vec<u8>, Error> {
-    let is_target = |meta: &Meta| {
-        (&*meta.schema, &*meta.package, &*meta.name) == (target.schema, target.package, target.name)
-    };
-    let (mut parts, found) = read(file, limits, is_target)?;
-    let missing = || Error::Missing { schema: shorten(target.schema), name: shorten(target.name) };
-    let (at, meta) = found.ok_or_else(missing)?;
-    let part = parts.get_mut(at).ok_or_else(missing)?;
-    let unchangeable = Error::Unchangeable { line: part.line };
-    let Some((key, changed)) = with_entry(&meta, index, entry) else { return Err(unchangeable) };
-    part.digest = digest(&Meta::from_json(&changed.to_string(), limits)?);
-    let (start, end) = (part.start, part.start + part.len);
-    let (before, after) = (file.get(..start).unwrap_or(&[]), file.get(end..).unwrap_or(&[]));
-    let text = file.get(start..end).and_then(|text| std::str::from_utf8(text).ok());
-    let candidates = text.into_iter().flat_map(|text| {
-        let json = json::set_item(text, &key, index, entry, limits);
-        json.into_iter().chain(yaml::set_item(text, &key, &meta, index, entry, limits))
-    });
-    for candidate in candidates {
-        let changed = [before, candidate.as_bytes(), after].concat();
+    let mut changed = replace(file, &parts, &texts);
+    if !added.is_empty() && !changed.is_empty() && !changed.ends_with(b"\n") {
+        changed.push(b'\n');
+    }
+    let len = changed.len();
+    for form in if is_json { [Form::Json, Form::Yaml] } else { [Form::Yaml, Form::Json] } {
+        changed.truncate(len);
+        for json in &added {
+            changed.extend(form.write(json, limits).map_err(Error::Write)?.into_bytes());
+        }
         // The values decide whether the edit is right, whatever the layout of the text is.
         if has_values(&changed, &parts, limits) {
             return Ok(changed);
         }
     }
-    Err(unchangeable)
+    let n_lines = || file.split_inclusive(|&byte| byte == b'\n').count() as u64;
+    Err(Error::Unchangeable { line: last.filter(|_| added.is_empty()).unwrap_or_else(n_lines) })
+}
+
+/// Reads the documents of a file, and finds those that are changed.
+fn find<'e>(
+    file: &[u8],
+    edits: &[Edit<'e>],
+    limits: &Limits,
+) -> Result<(Vec<Part>, Places<'e>), Error> {
+    let targets = edits.iter().filter_map(|edit| match edit {
+        Edit::SetEntry { target, .. } => Some((*target, Cell::new(None))),
+        Edit::Append { .. } => None,
+    });
+    let (places, n_read): (Places<'e>, _) = (targets.collect(), Cell::new(0));
+    let (parts, _) = read(file, limits, |meta| {
+        let (schema, package, name) = (&*meta.schema, &*meta.package, &*meta.name);
+        let place = places.get(&Target { schema, package, name });
+        if let Some(place) = place.filter(|place| place.get().is_none()) {
+            place.set(Some(n_read.get()));
+        }
+        n_read.set(n_read.get() + 1);
+        false
+    })?;
+    Ok((parts, places))
+}
+
+/// Returns the text of a document with another entry, and changes the digest of the part.
+fn set_entry(
+    text: &str,
+    part: &mut Part,
+    index: usize,
+    entry: &str,
+    is_json: bool,
+    limits: &Limits,
+) -> Option<String> {
+    // Behind YAML, a document that begins with a brace is YAML too.
+    let read_alone = |text: &str| {
+        let text = if is_json { text.to_owned() } else { format!("---\n{text}") };
+        let (parts, found) = read(text.as_bytes(), limits, |_| true).ok()?;
+        let (_, meta) = found.filter(|_| parts.len() == 1)?;
+        Some((digest(&meta), meta))
+    };
+    let (_, meta) = read_alone(text).filter(|(digest, _)| *digest == part.digest)?;
+    let (key, changed) = with_entry(&meta, index, entry)?;
+    part.digest = digest(&Meta::from_json(&changed.to_string(), limits).ok()?);
+    let json = json::set_item(text, &key, index, entry, limits);
+    let mut candidates =
+        json.into_iter().chain(yaml::set_item(text, &key, &meta, index, entry, limits));
+    // This document alone, because reading the whole file for each of many documents takes minutes.
+    candidates.find(|text| read_alone(text).is_some_and(|(digest, _)| digest == part.digest))
+}
+
+/// Returns a file with other texts of some of its documents.
+fn replace(file: &[u8], parts: &[Part], texts: &BTreeMap<usize, String>) -> Vec<u8> {
+    let (mut changed, mut done) = (Vec::with_capacity(file.len()), 0);
+    for (at, text) in texts {
+        let Some(Part { start, len, .. }) = parts.get(*at) else { continue };
+        changed.extend_from_slice(file.get(done..*start).unwrap_or_default());
+        changed.extend_from_slice(text.as_bytes());
+        done = start + len;
+    }
+    changed.extend_from_slice(file.get(done..).unwrap_or_default());
+    changed
 }
 
 /// Returns the name of the key of the entries, as it is written, and the value with the new entry.

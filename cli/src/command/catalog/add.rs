@@ -1,18 +1,24 @@
 //! `unlade catalog add`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use serde_json::{Map, Value, json};
 use unlade_catalog::{
     BUNDLE, CHANNEL, Catalog, Entry, Limits, Meta, PACKAGE,
-    edit::Target,
+    edit::{Edit, Target},
     render::{Migration, Rendered},
 };
 use unlade_loader as loader;
 
 use super::{bundle, change::Changing, into_inner, lock};
 use crate::{args::Add, error::Error, screen::Screen, source};
+
+/// The maximum size of the entries and the new channels that a bundle is added with, in bytes of
+/// JSON. A bundle with 100 skips has 4 kB for each channel, and published bundles are in a few dozen
+/// channels. Without a limit, a bundle that names many channels and skips many bundles would make
+/// any number of bytes.
+const MAX_ADDED: usize = 1 << 20;
 
 /// Adds a bundle to channels.
 pub(super) fn run(args: Add, screen: &Screen) -> Result<(), Error> {
@@ -137,11 +143,15 @@ impl Addition {
     fn add_to_channels(&self, changing: &mut Changing<'_>) -> Result<(), Error> {
         let package = &self.package;
         let entry = self.entry.to_json();
+        let catalog = &changing.reading.catalog;
+        let places = catalog.channels.iter().map(|it| (it.package.as_str(), &it.place));
+        let new_file = changing.file(package, places);
+        // If a catalog has a channel twice, the first one counts.
+        let of_package = catalog.channels.iter().rev().filter(|it| it.package == *package);
+        let existing: BTreeMap<_, _> = of_package.map(|it| (it.name.as_str(), it)).collect();
+        let (mut edits, mut size) = (BTreeMap::<_, Vec<_>>::new(), 0);
         for name in &self.channels {
-            let catalog = &changing.reading.catalog;
-            let mut channels = catalog.channels.iter();
-            let found = channels.find(|it| it.package == *package && it.name == *name);
-            if let Some(channel) = found {
+            let (file, edit) = if let Some(channel) = existing.get(name.as_str()) {
                 let same = channel.entries.iter().find(|it| it.name == self.entry.name);
                 match same {
                     None => {}
@@ -154,22 +164,35 @@ impl Addition {
                         return Err(Error::Conflict(message));
                     }
                 }
+                size += entry.len();
                 let target = Target { schema: CHANNEL, package, name };
-                let (file, index) = (channel.place.file.to_string(), channel.entries.len());
-                changing.changes.set_entry(&file, &target, index, &entry)?;
+                let index = channel.entries.len();
+                let edit = Edit::SetEntry { target, index, entry: &entry };
+                (channel.place.file.to_string(), edit)
             } else if self.create {
-                let places = catalog.channels.iter().map(|it| (it.package.as_str(), &it.place));
-                let file = changing.file(package, places);
                 let text = |text: &str| json!(text).to_string();
                 let json = format!(
                     r#"{{"schema":"{CHANNEL}","name":{},"package":{},"entries":[{entry}]}}"#,
                     text(name),
                     text(package)
                 );
-                changing.changes.append(&file, &json)?;
+                size += json.len();
+                (new_file.clone(), Edit::Append { json: json.into() })
             } else {
                 return Err(Error::Uncreated(missing_channel(catalog, package, name)));
+            };
+            if size > MAX_ADDED {
+                let message = format!(
+                    "the entries for {} channels would have more than {MAX_ADDED} bytes: choose \
+                     fewer channels with --channel",
+                    self.channels.len()
+                );
+                return Err(Error::Usage(message));
             }
+            edits.entry(file).or_default().push(edit);
+        }
+        for (file, edits) in edits {
+            changing.changes.apply(&file, &edits)?;
         }
         Ok(())
     }

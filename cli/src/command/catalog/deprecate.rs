@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use unlade_catalog::{BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE, edit::Target};
+use unlade_catalog::{
+    BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE,
+    edit::{Edit, Target},
+};
 
 use super::change::Changing;
 use crate::{args::Deprecate, error::Error, screen::Screen};
@@ -50,16 +53,21 @@ pub(super) fn run(args: &Deprecate, screen: &Screen) -> Result<(), Error> {
     let messages: Vec<_> = existing.entries.iter().map(|it| it.message.clone()).collect();
     let file = existing.place.file.to_string();
     let target = Target { schema: DEPRECATIONS, package, name: "" };
+    let mut changed = Vec::new();
     for (schema, name) in deprecated {
         let found = names.iter().position(|it| (it.0.as_str(), it.1.as_str()) == (schema, name));
         if found.is_some_and(|index| messages.get(index) == Some(message)) {
             continue;
         }
-        let index = found.unwrap_or(names.len());
-        changing.changes.set_entry(&file, &target, index, &entry((schema, name)))?;
+        changed.push((found.unwrap_or(names.len()), entry((schema, name))));
         if found.is_none() {
             names.push((schema.to_owned(), name.to_owned()));
         }
+    }
+    if !changed.is_empty() {
+        let edits = changed.iter();
+        let edits = edits.map(|(index, entry)| Edit::SetEntry { target, index: *index, entry });
+        changing.changes.apply(&file, &edits.collect::<Vec<_>>())?;
     }
     changing.finish(screen)
 }

@@ -3,7 +3,10 @@
 use std::fs;
 
 use super::{VALID, write};
-use crate::{bundle::Bundle, run::unlade};
+use crate::{
+    bundle::{ANNOTATIONS, Bundle},
+    run::unlade,
+};
 
 const IMAGE: &str = "registry.example/tea-operator:1.2.3";
 
@@ -69,6 +72,24 @@ fn a_new_package_takes_its_channels_from_the_bundle() {
     assert!(rows.contains("beta") && rows.contains("stable"), "{rows}");
     let row = unlade(["catalog", "list", "packages", path, "--no-headers"]).success();
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["tea", "stable"]);
+}
+
+#[test]
+fn many_channels_are_added_at_once_and_more_are_refused() {
+    let catalog = tempfile::tempdir().unwrap();
+    let path = catalog.path().to_str().unwrap();
+    let bundle = |n: usize| {
+        let channels: Vec<_> = (0..n).map(|n| format!("c{n}")).collect();
+        let annotations = ANNOTATIONS.replace("beta,stable", &channels.join(","));
+        Bundle::new().with("metadata/annotations.yaml", annotations)
+    };
+    let more = ["--create", "--replaces=", "--skips="];
+    add(path, &bundle(1_000), &more).success();
+    let rows = unlade(["catalog", "list", "channels", path, "--no-headers"]).success();
+    assert_eq!(rows.lines().count(), 1_000);
+    let stderr = add(path, &bundle(20_000), &more).failure(2);
+    let message = "the entries for 20000 channels would have more than 1048576 bytes";
+    assert!(stderr.contains(message), "{stderr}");
 }
 
 #[test]

@@ -4,6 +4,20 @@ use crate::{CHANNEL, DEPRECATIONS};
 const ENTRY: &str = r#"{"name":"tea.v2","replaces":"tea.v1","skips":["tea.v0"]}"#;
 const HEAD: &str = "schema: olm.channel\nname: stable\npackage: tea\n";
 
+fn set_entry(
+    file: &[u8],
+    target: &Target<'_>,
+    index: usize,
+    entry: &str,
+    limits: &Limits,
+) -> Result<Vec<u8>, Error> {
+    apply(file, &[Edit::SetEntry { target: *target, index, entry }], limits)
+}
+
+fn append(file: &[u8], json: &str, limits: &Limits) -> Result<Vec<u8>, Error> {
+    apply(file, &[Edit::Append { json: json.into() }], limits)
+}
+
 fn set(file: &str, index: usize, entry: &str) -> Result<String, Error> {
     let target = Target { schema: CHANNEL, package: "tea", name: "stable" };
     let changed = set_entry(file.as_bytes(), &target, index, entry, &Limits::default())?;
@@ -113,4 +127,38 @@ fn a_document_is_added_in_the_form_of_the_file() {
         assert_eq!(String::from_utf8(changed).unwrap(), format!("{file}{added}"));
     }
     assert!(matches!(append(b"- a\n", json, &Limits::default()), Err(Error::Meta(_))));
+}
+
+#[test]
+fn several_documents_are_changed_at_once() {
+    let channel = |name| Target { schema: CHANNEL, package: "tea", name };
+    let set = |name, index, entry| Edit::SetEntry { target: channel(name), index, entry };
+    let edits = [
+        set("b", 1, r#"{"name":"v"}"#),
+        Edit::Append { json: r#"{"schema":"c"}"#.into() },
+        set("a", 0, r#"{"name":"x"}"#),
+        set("b", 2, r#"{"name":"z"}"#),
+        Edit::Append { json: r#"{"schema":"d"}"#.into() },
+    ];
+    let head = "schema: olm.channel\npackage: tea\n";
+    let (a, b) = ("name: a\nentries: [", "name: b # b\nentries:\n- name: w\n");
+    let other = "{schema: e} # braces\n";
+    let file = format!("{head}{a}]\n---\n{other}---\n# c\n{head}{b}");
+    let changed = apply(file.as_bytes(), &edits, &Limits::default()).unwrap();
+    let x = r#"{"name":"x"}"#;
+    let added = "- name: v\n- name: z\n---\nschema: c\n---\nschema: d\n";
+    let expected = format!("{head}{a}{x}]\n---\n{other}---\n# c\n{head}{b}{added}");
+    assert_eq!(String::from_utf8(changed).unwrap(), expected);
+    let missing = [set("a", 0, x), set("c", 0, x)];
+    let error = apply(file.as_bytes(), &missing, &Limits::default()).unwrap_err();
+    assert_eq!(error.to_string(), "the olm.channel c does not exist in the file");
+}
+
+#[test]
+fn the_first_of_two_equal_documents_is_changed_also_in_braces_with_a_comment() {
+    let document = "{schema: olm.channel, package: tea, name: stable, entries: []} # x\n";
+    let file = format!("schema: a\n---\n{document}---\n{document}");
+    let changed = set(&file, 0, ENTRY).unwrap();
+    let first = document.replace("[]", &format!("[{ENTRY}]"));
+    assert_eq!(changed, format!("schema: a\n---\n{first}---\n{document}"));
 }
