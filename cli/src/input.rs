@@ -19,9 +19,9 @@ use unlade_yaml::{self as yaml, json};
 pub(crate) const DEFAULT_MAX_SIZE: usize = 256 << 20;
 
 /// The maximum size of the parsed values of all documents of an input that contain ConfigMaps, in
-/// bytes, unless four times the size of the input is larger. All ConfigMaps are in memory at the same
-/// time. A hostile document can need a hundred times its size in memory, but a ConfigMap needs little
-/// more than its text.
+/// bytes, unless four times the size of the input is larger. All ConfigMaps are in memory at the
+/// same time. A hostile document can need a hundred times its size in memory, but a ConfigMap needs
+/// little more than its text.
 const MAX_MEMORY: usize = 96 << 20;
 
 /// A file, or standard input.

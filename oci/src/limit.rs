@@ -5,8 +5,9 @@ use derive_setters::Setters;
 /// The maximum size of an index, a manifest or a configuration, in bytes. containers/image
 /// (`internal/iolimits`) and registries have the same limit.
 pub const JSON: u64 = 4 << 20;
-/// The maximum size of the parsed values of a document that is changed, in bytes. A hostile document
-/// of [`JSON`] bytes can need 700 MB, but an index of this size with annotations needs 30 MB.
+/// The maximum size of the parsed values of a document that is changed, in bytes. A hostile
+/// document of [`JSON`] bytes can need 700 MB, but an index of this size with annotations needs 30
+/// MB.
 pub(crate) const VALUES: usize = 64 << 20;
 /// The maximum size of the small files of a compressed archive that are kept in memory, in bytes.
 /// This avoids decompressing the archive again for each of them.

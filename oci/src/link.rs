@@ -87,7 +87,7 @@ impl Links {
     /// Returns the outermost link among the parents of `path`.
     pub(crate) fn above<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]> {
         let mut hasher = self.state.build_hasher();
-        // Each part is hashed once. Hashing each parent anew would take quadratic time.
+        // Each part is hashed once. Hashing each parent from its start would take quadratic time.
         path::parts(path).zip(path::ancestors(path)).find_map(|(part, above)| {
             hasher.write(part);
             hasher.write_u8(b'/');

@@ -93,7 +93,7 @@ pub enum StreamError {
     /// The input failed.
     #[error("failed to read the input")]
     Read(#[source] io::Error),
-    /// A document is larger than [`Limits::input`].
+    /// A document is larger than [`Limits::input`](crate::Limits::input).
     #[error("the document at line {line} is larger than {limit} bytes")]
     TooLarge {
         /// The line where it begins.

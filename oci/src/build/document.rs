@@ -17,8 +17,8 @@ use super::{Error, Image};
 use crate::Platform;
 use crate::limit;
 
-/// Parses the document `bytes` of the file `path`, to change it as a JSON value, so that no field of
-/// another tool is lost.
+/// Parses the document `bytes` of the file `path`, to change it as a JSON value, so that no field
+/// of another tool is lost.
 pub(crate) fn parse_value(bytes: &[u8], path: &Path) -> Result<Value, Error> {
     let limit = limit::VALUES;
     if json::value_memory(bytes) > limit {

@@ -109,9 +109,10 @@ fn candidates<'a>(
     wanted.map(fitting).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// Checks that each of the `candidates` of each engine has the content of `chosen`, or that the engine
-/// never chooses it: it is not an image, and another entry is before it. An index may contain images
-/// for several versions of Windows, from which a node chooses the one for its own version.
+/// Checks that each of the `candidates` of each engine has the content of `chosen`, or that the
+/// engine never chooses it: it is not an image, and another entry is before it. An index may
+/// contain images for several versions of Windows, from which a node chooses the one for its own
+/// version.
 fn check<'a>(
     store: &Store<'_>,
     candidates: impl Iterator<Item = Vec<&'a Descriptor>>,

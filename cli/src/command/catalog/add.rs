@@ -15,9 +15,9 @@ use super::{bundle, change::Changing, into_inner, lock};
 use crate::{args::Add, error::Error, screen::Screen, source};
 
 /// The maximum size of the entries and the new channels that a bundle is added with, in bytes of
-/// JSON. A bundle with 100 skips has 4 kB for each channel, and published bundles are in a few dozen
-/// channels. Without a limit, a bundle that names many channels and skips many bundles would make
-/// any number of bytes.
+/// JSON. A bundle with 100 skips has 4 kB for each channel, and published bundles are in a few
+/// dozen channels. Without a limit, a bundle that names many channels and skips many bundles would
+/// make any number of bytes.
 const MAX_ADDED: usize = 1 << 20;
 
 /// Adds a bundle to channels.
