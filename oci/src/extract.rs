@@ -204,14 +204,14 @@ impl Extraction<'_> {
         let directory = path::parent(&path).unwrap_or_default();
         let name = path::name(&path);
         let whiteout = Whiteout::parse(name);
-        let is_wanted = |path: &[u8]| is_wanted(path, self.root);
-        if self.links.add(&path, entry, whiteout, self.budget, is_wanted)?.is_some() {
+        let matters = |path: &[u8]| is_wanted(path, self.root);
+        if self.links.add(&path, entry, whiteout, self.budget, matters)?.is_some() {
             return Err(entry_error(&path, "is inside a link"));
         }
         if let Some(whiteout) = whiteout {
             return self.hide(whiteout, &path, directory);
         }
-        if !self.is_wanted(&path) || path.is_empty() {
+        if !is_wanted(&path, self.root) || path.is_empty() {
             return Ok(());
         }
         // Each part counts, because parent directories without an entry are created too.
@@ -223,13 +223,13 @@ impl Extraction<'_> {
     /// Applies the whiteout at `path` in `directory`.
     fn hide(&mut self, whiteout: Whiteout<'_>, path: &[u8], directory: &[u8]) -> Result<(), Error> {
         match whiteout {
-            Whiteout::Opaque if self.is_wanted(directory) => {
+            Whiteout::Opaque if is_wanted(directory, self.root) => {
                 self.budget.count_name(directory)?;
                 self.tree.hide_beneath(directory).map_err(|problem| entry_error(path, problem))?;
             }
             Whiteout::Of(hidden) => {
                 let hidden = path::join(directory, hidden);
-                if self.is_wanted(&hidden) {
+                if is_wanted(&hidden, self.root) {
                     self.budget.count_name(&hidden)?;
                     self.tree.hide(&hidden).map_err(|problem| entry_error(path, problem))?;
                 }
@@ -275,11 +275,6 @@ impl Extraction<'_> {
             Kind::Sparse => return Err(entry_error(path, "is a sparse file")),
             _ => return Err(entry_error(path, "is neither a file, a directory nor a link")),
         })
-    }
-
-    /// Checks whether `path` is in the directory, the directory itself, or one of its parents.
-    fn is_wanted(&self, path: &[u8]) -> bool {
-        is_wanted(path, self.root)
     }
 
     fn is_inside(&self, path: &[u8]) -> bool {
