@@ -59,6 +59,16 @@ enum ImageComparison {
     Replaced(Failure),
 }
 
+impl ImageComparison {
+    /// Returns the digest of the image, if it is known.
+    fn digest(&self) -> Option<&str> {
+        match self {
+            Self::Same(observed) | Self::Open(observed, _) => observed.digest.as_deref(),
+            Self::Replaced(_) => None,
+        }
+    }
+}
+
 /// Compares the requested images with those of the Job and its pods, the newest pod first.
 pub(super) fn compare(wanted: &Wanted, job: Option<&Sighting>, pods: &[&Sighting]) -> Comparison {
     let is_mounted = wanted.strategy == Strategy::ImageVolume;
@@ -142,20 +152,12 @@ impl RequestedImage<'_> {
         {
             return ImageComparison::Replaced(failure);
         }
-        let mut newest = None;
-        let mut same = None;
-        for pod in pods {
-            match self.compare_one(pod, may_lack) {
-                replaced @ ImageComparison::Replaced(_) => return replaced,
-                one @ ImageComparison::Same(_) if same.is_none() && self.image.is_digest() => {
-                    same = Some(one);
-                }
-                one => newest = newest.or(Some(one)),
-            }
-        }
-        // For a digest, any pod of the attempt may have written the content. For a tag the newest
-        // pod decides, because the tag may have moved since an earlier one.
-        same.or(newest).unwrap_or_else(|| {
+        let compared: Vec<_> = pods.iter().map(|pod| self.compare_one(pod, may_lack)).collect();
+        let combined = match self.image.digest() {
+            Some(_) => combine_digests(compared),
+            None => self.combine_tags(compared),
+        };
+        combined.unwrap_or_else(|| {
             if !self.needs_report && !self.image.is_digest() {
                 return ImageComparison::Same(ObservedImage::default());
             }
@@ -167,6 +169,29 @@ impl RequestedImage<'_> {
                 Failure::new(Reason::ImageUnverified, message)
             });
             ImageComparison::Open(ObservedImage::default(), why)
+        })
+    }
+
+    /// Combines the comparisons of the pods, the newest first, with a requested tag. The tag may
+    /// have moved between them, and any of them may have written the content, so the digest is
+    /// unknown if they differ.
+    fn combine_tags(&self, compared: Vec<ImageComparison>) -> Option<ImageComparison> {
+        let mut digests = compared.iter().map(ImageComparison::digest);
+        let is_same = digests.next().is_some_and(|newest| digests.all(|it| it == newest));
+        let decides = compared.into_iter().min_by_key(|it| match it {
+            ImageComparison::Replaced(_) => 0,
+            ImageComparison::Same(_) | ImageComparison::Open(..) => 1,
+        });
+        Some(match decides? {
+            ImageComparison::Same(observed) if !is_same => {
+                let observed = ObservedImage { digest: None, digest_source: None, ..observed };
+                if self.needs_report {
+                    ImageComparison::Open(observed, None)
+                } else {
+                    ImageComparison::Same(observed)
+                }
+            }
+            newest => newest,
         })
     }
 
@@ -235,9 +260,10 @@ impl RequestedImage<'_> {
         }
         // Transient only with the digest in the reference, because admission treats the next pod
         // like this one.
+        let is_transient = is_named && !seen.is_changed;
         ImageComparison::Open(
             observe(part, None),
-            Some(self.unverified(seen, wanted, None).with_transience(is_named)),
+            Some(self.unverified(seen, wanted, None).with_transience(is_transient)),
         )
     }
 
@@ -262,6 +288,25 @@ impl RequestedImage<'_> {
         };
         Failure::new(Reason::ImageUnverified, message).with_evidence(evidence(seen)).bounded()
     }
+}
+
+/// Combines the comparisons of the pods, the newest first, with a requested digest. Any of them may
+/// have written the content, so a pod that may have used another image decides.
+fn combine_digests(compared: Vec<ImageComparison>) -> Option<ImageComparison> {
+    let is_shown = compared.iter().any(|it| matches!(it, ImageComparison::Same(_)));
+    let decides = compared.into_iter().min_by_key(|it| match it {
+        ImageComparison::Replaced(_) => 0,
+        ImageComparison::Open(_, Some(why)) if !why.is_transient => 1,
+        ImageComparison::Same(_) => 2,
+        ImageComparison::Open(..) => 3,
+    });
+    Some(match decides? {
+        // Another pod of the same Job was not changed, so admission may leave the next one alone.
+        ImageComparison::Open(observed, Some(why)) if is_shown => {
+            ImageComparison::Open(observed, Some(why.with_transience(true)))
+        }
+        decides => decides,
+    })
 }
 
 /// Returns what is known of the image of one pod, with its digest and the source of the digest.

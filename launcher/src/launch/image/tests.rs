@@ -280,7 +280,41 @@ fn every_pod_of_a_job_counts() {
     assert_eq!(compared(&[]), "open unverified");
     assert_eq!(compared(&[&silent, &verified]), "same ONE ContainerStatus");
     assert_eq!(compared(&[&verified, &other]), "replaced");
+    // Each of these may have written the content of another image before it was deleted.
+    let tag = Shown { bundle: "registry.example/one:1", ..INJECTED };
+    let changed = Shown { generation: 2, ..INJECTED };
+    for (name, earlier) in [("a tag for it", seen(&[tag])), ("changed", seen(&[changed]))] {
+        assert_eq!(compared(&[&verified, &earlier]), "open unverified", "{name}");
+        assert_eq!(compared(&[&earlier, &verified]), "open unverified", "{name}, the newest");
+        assert_eq!(compared(&[&earlier, &silent]), "open unverified for good", "{name}, alone");
+    }
     assert_eq!(short(&compare(&wanted, Some(&other), &[&verified])), "replaced", "the Job's");
+}
+
+#[test]
+fn the_digest_of_a_tag_is_unknown_if_the_pods_of_a_job_differ() {
+    let by_tag = "registry.example/one:1";
+    let wanted = |strategy, resolves| Wanted {
+        bundle: ImageReference::parse(by_tag).unwrap(),
+        tool: None,
+        strategy,
+        volume: BUNDLE.into(),
+        resolves,
+    };
+    let pod = |report| seen(&[Shown { bundle: by_tag, reports: report, ..INJECTED }]);
+    let one = pod(Some(("a.example/b@ONE", "")));
+    let (two, silent) = (pod(Some(("a.example/b@TWO", ""))), pod(None));
+    let injected = wanted(Strategy::Inject, true);
+    for (pods, expected) in [
+        ([&one, &one], "same ONE ContainerStatus"),
+        ([&two, &one], "open"),
+        ([&one, &silent], "open"),
+        ([&silent, &one], "open"),
+    ] {
+        assert_eq!(short(&compare(&injected, None, &pods)), expected, "{pods:?}");
+    }
+    let unresolved = wanted(Strategy::Inject, false);
+    assert_eq!(short(&compare(&unresolved, None, &[&two, &one])), "same unknown");
 }
 
 #[test]

@@ -70,17 +70,21 @@ pub(super) fn has_started(pod: &Pod) -> bool {
     unpack(pod).is_some_and(was_created)
 }
 
-/// Returns the digest of the content that the newest pod of an attempt has written into the
+/// Returns the newest pod of an attempt and the digest of the content that it has written into the
 /// ConfigMap `name`, according to the termination message of the unpacker.
 ///
 /// Another pod of the same Job may have written what the watch of ConfigMaps shows so far. That is
 /// rare, and costs another attempt.
-pub(super) fn written_digest(seen: &Seen, attempt: &Attempt, name: &str) -> Option<String> {
+pub(super) fn writer<'s>(
+    seen: &'s Seen,
+    attempt: &Attempt,
+    name: &str,
+) -> Option<(&'s Pod, String)> {
     let newest = attempt_pods(seen, attempt).into_iter().next()?;
     let ended = unpack(newest)?.state.as_ref()?.terminated.as_ref()?;
     let outcomes = outcome::parse(ended.message.as_deref()?).into_iter();
     let mut written = outcomes.filter(|it| it.verdict.is_success() && it.config_map == name);
-    written.find_map(|outcome| outcome.digest)
+    Some((newest, written.find_map(|outcome| outcome.digest)?))
 }
 
 /// Checks whether this event reports that the image is on the node, because the kubelet has pulled

@@ -462,6 +462,31 @@ fn content_counts_once_its_image_is_verified() {
         let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);
         assert_eq!(short(&judge.judge(&seen, Duration::from_secs(5)).state), expected, "{name}");
     }
+    // Admission has changed the first pod, which was deleted before the node reported its image.
+    // The second one was not changed.
+    let digest = filled(JOB).annotations()[mark::DIGEST].clone();
+    let wrote = json!([{"configMap": "etcd", "verdict": "written", "files": 1, "digest": digest}]);
+    let ended = json!({"terminated": {"exitCode": 0, "message": wrote.to_string()}});
+    for (name, state, expected) in [
+        ("may have written it", json!({"running": {}}), "waiting"),
+        ("has written it", ended, "written"),
+        (
+            "ended without a message",
+            json!({"terminated": {"exitCode": 0}}),
+            "retryable ImageUnverified",
+        ),
+    ] {
+        let phase = if state.get("running").is_some() { "Running" } else { "Succeeded" };
+        let mut second = unpacking("b", phase, &state);
+        second.spec.as_mut().unwrap().containers[0].image = Some(image.clone());
+        second.metadata.creation_timestamp = Some(read(json!("2026-01-01T00:00:00Z")));
+        let mut seen = of(second);
+        seen.note(&running("registry.example/etcd:1", ""));
+        let mut budget = Budget::new(deadlines(), Duration::ZERO);
+        let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);
+        let state = judge.judge(&seen, Duration::from_secs(5)).state;
+        assert_eq!(short(&state), expected, "the second pod {name}");
+    }
     let mut budget = Budget::new(deadlines(), Duration::ZERO);
     let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);
     let silent = of(running(&image, ""));

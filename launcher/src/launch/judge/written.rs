@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use unlade_bundle::Limits;
 use unlade_config_map::{decode, mark};
 
-use super::pod_progress::{attempt_pods, is_over, written_digest};
+use super::pod_progress::{attempt_pods, is_over, writer};
 use super::{Attempt, Conclusion, Judge, State, Waiting, Written};
 use crate::launch::decision::AttemptEnd;
 use crate::launch::image::{Comparison, Sighting, compare};
@@ -77,8 +77,8 @@ pub(in crate::launch) fn verify_content(
         Ok(decoded) => decoded.digest,
         Err(error) => return changed(unlade_text::chain(&error)),
     };
-    match (written_digest(seen, attempt, &name), found) {
-        (Some(written), Some(found)) if written != found => {
+    match (writer(seen, attempt, &name), found) {
+        (Some((_, written)), Some(found)) if written != found => {
             changed(format!("the digest of its content is {found}, and the pod wrote {written}"))
         }
         _ => Ok(()),
@@ -89,13 +89,22 @@ fn marked<'s>(seen: &'s Seen, attempt: &Attempt) -> Option<&'s ConfigMap> {
     seen.config_map.object().filter(|there| bears_mark(there, &attempt.uid))
 }
 
-/// Compares the images of the attempt with the requested ones.
+/// Compares the images of the attempt with the requested ones. The caller has verified the content
+/// before, or does not ask about it.
 pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison {
     let job = seen.job.object().map(Sighting::from_job);
     let mut pods: Vec<_> =
         seen.images.values().filter(|image| image.is_owned_by(&attempt.uid)).collect();
     pods.sort_by_key(|pod| std::cmp::Reverse(pod.created));
-    compare(&attempt.wanted, job.as_ref(), &pods)
+    let comparison = compare(&attempt.wanted, job.as_ref(), &pods);
+    if matches!(comparison, Comparison::Open(..))
+        && let Some((writer, _)) = writer(seen, attempt, &attempt.config_map)
+        && let Some(writer) = writer.uid().and_then(|uid| seen.images.get(&uid))
+    {
+        // The content is that of this pod, so the other pods do not matter.
+        return compare(&attempt.wanted, job.as_ref(), &[writer]);
+    }
+    comparison
 }
 
 /// Checks whether a node may still report the image of a pod: no pod of the attempt was observed
