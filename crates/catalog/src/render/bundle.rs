@@ -91,14 +91,17 @@ pub fn bundle(source: &Source<'_>, migration: Migration) -> Result<Rendered, Err
     let name = csv.get("metadata").map(|metadata| text(metadata, "name")).unwrap_or_default();
     let images = related_images(csv, source.image)?;
     let properties = properties(source, &objects, csv, migration)?;
-    let mut json = String::new();
+    // Text that grows is copied, and the objects can be large.
+    let sizes = properties.iter().map(|(_, value)| value.len() + 64);
+    let size: usize = sizes.chain(images.iter().map(|image| image.len() + 1)).sum();
+    let mut json = String::with_capacity(size + 1024);
     shape::write_fields(shape::BUNDLE.fields(), &mut json, |field, out| {
         let value = match field.name {
             "schema" => BUNDLE,
             "name" => &name,
             "package" => source.package,
             "image" => source.image,
-            "properties" => return write_list(&properties, out, |json, out| out.push_str(json)),
+            "properties" => return write_list(&properties, out, write_property),
             _ => return write_list(&images, out, |json, out| out.push_str(json)),
         };
         out.push_str(&quote(value));
@@ -127,12 +130,12 @@ fn summarize(csv: Value<'_>) -> Summary {
 
 /// Returns the properties, sorted by type and value, with the objects or what replaces them at the
 /// end.
-fn properties(
-    source: &Source<'_>,
+fn properties<'s>(
+    source: &Source<'s>,
     objects: &[Value<'_>],
     csv: Value<'_>,
     migration: Migration,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<(&'s str, String)>, Error> {
     let mut properties: Vec<(&str, String)> =
         source.properties.iter().map(|it| (it.kind.as_str(), it.value.clone())).collect();
     let has_metadata = properties.iter().any(|(kind, _)| *kind == CSV_METADATA);
@@ -143,18 +146,19 @@ fn properties(
         properties.push((CSV_METADATA, csv_metadata(csv)?));
     } else {
         properties.extend(objects.iter().map(|object| {
-            let mut value = r#"{"data":""#.to_owned();
-            value.push_str(&base64::encode(object.to_json()));
-            (BUNDLE_OBJECT, value + "\"}")
+            let data = base64::encode(object.to_json());
+            (BUNDLE_OBJECT, [r#"{"data":""#, &data, r#""}"#].concat())
         }));
     }
     properties.sort();
     properties.sort_by_key(|(kind, _)| [BUNDLE_OBJECT, CSV_METADATA].contains(kind));
-    let json = |(kind, value): (&str, String)| {
-        let value = if value.is_empty() { "null" } else { &value };
-        format!(r#"{{"type":{},"value":{value}}}"#, quote(kind))
-    };
-    Ok(properties.into_iter().map(json).collect())
+    Ok(properties)
+}
+
+fn write_property((kind, value): &(&str, String), out: &mut String) {
+    let value = if value.is_empty() { "null" } else { value };
+    let kind = quote(kind);
+    out.extend([r#"{"type":"#, &kind, r#","value":"#, value, "}"]);
 }
 
 /// Returns the images of the ClusterServiceVersion, of the bundle, and of the deployments, sorted

@@ -18,6 +18,9 @@ use crate::{
 /// The kinds of channels, from the least to the most stable.
 const ARCHETYPES: [&str; 3] = ["candidate", "fast", "stable"];
 
+/// The maximum number of images. Each bundle takes about a kilobyte of memory in addition to its
+/// JSON.
+const MAX_IMAGES: usize = 100_000;
 /// The maximum memory for all names that the entries skip, in bytes. The highest version of each
 /// minor version skips all versions before it, so their number grows with the square of that of
 /// the bundles.
@@ -61,6 +64,9 @@ pub(super) fn render(
         images.extend(
             list.into_iter().flat_map(|it| items(it, "bundles")).map(|it| text(it, "image")),
         );
+    }
+    if images.iter().map(Vec::len).sum::<usize>() > MAX_IMAGES {
+        return Err(Error::TooMany { what: "images", limit: MAX_IMAGES });
     }
     let (package, bundles) = read_bundles(images.iter().flatten(), limits, render)?;
     let mut edges = Vec::new();

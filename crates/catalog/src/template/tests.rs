@@ -210,6 +210,15 @@ fn skipped_names_of_many_minor_versions_are_limited() {
 }
 
 #[test]
+fn images_of_a_semver_template_are_limited() {
+    let images = "  - image: a:1.0.0\n".repeat(100_001);
+    let error =
+        rendered(&format!("schema: olm.semver\nstable:\n  bundles:\n{images}")).unwrap_err();
+    assert_eq!(error.to_string(), "the template has more than 100000 images");
+    assert!(error.is_limit());
+}
+
+#[test]
 fn checks_after_many_substitutions_are_limited() {
     let template = |count: usize| {
         let list =
