@@ -158,16 +158,24 @@ pub(super) fn filtered(input: &[u8]) {
 pub(super) fn template(input: &[u8]) {
     let limits = Limits::default();
     let bundle = |image: &str| Ok::<_, std::io::Error>(rendered_bundle(image));
-    match template::render(input, None, &limits, bundle) {
+    let is_template = match template::render(input, None, &limits, bundle) {
         Ok(metas) => {
             template::catalog(&metas, "template", &limits).validate();
+            true
         }
         Err(error) => {
             explain(&error);
             let _ = error.is_limit();
+            false
         }
-    }
-    for kind in Kind::ALL {
+    };
+    // One command does one of these.
+    let kinds = match input.len() {
+        ..=CHECKED_AGAIN => &Kind::ALL[..],
+        _ if is_template => &[],
+        _ => &[Kind::Substitutes],
+    };
+    for &kind in kinds {
         if let Ok(json) = template::convert(input, kind, &limits) {
             assert!(Form::Yaml.write(&json, &limits.document).is_ok_and(|it| !it.is_empty()));
         }

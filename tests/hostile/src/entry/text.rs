@@ -4,10 +4,15 @@ use unlade_bundle::{Limits, constraint};
 use unlade_config_map::protocol::outcome;
 use unlade_yaml::{self as yaml, Scalars};
 
-use super::explain;
+use super::{CHECKED_AGAIN, explain};
 
 pub(super) fn yaml(input: &[u8]) {
     let limits = Limits::default().yaml;
+    if input.len() > CHECKED_AGAIN {
+        // A program reads a text once, in one of these ways.
+        let _ = yaml::read(input, Scalars::Resolved, &limits);
+        return;
+    }
     for scalars in [Scalars::Resolved, Scalars::Source] {
         match yaml::read(input, scalars, &limits) {
             Ok(document) => {
