@@ -23,6 +23,15 @@ pub use schema::Schema;
 pub trait Document: DeserializeOwned {
     /// The fields of the Go type.
     const SCHEMA: &'static Schema;
+
+    /// Parses a document that fits the schema.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `bytes` are not a document of this kind.
+    fn from_checked(bytes: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(bytes)
+    }
 }
 
 /// An error in a document: it is not JSON, it does not fit its schema, or Go reads it differently.
@@ -50,7 +59,7 @@ pub fn parse<T: Document>(bytes: &[u8]) -> Result<T, Error> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     check::Check(T::SCHEMA).deserialize(&mut json)?;
     json.end()?;
-    Ok(serde_json::from_slice(bytes)?)
+    Ok(T::from_checked(bytes)?)
 }
 
 impl From<serde_json::Error> for Error {
@@ -151,6 +160,44 @@ impl Document for OciLayout {
 
 impl Document for ImageIndex {
     const SCHEMA: &'static Schema = &schema::MANIFEST;
+
+    /// Reads the fields `os.version` and `os.features` of platforms, too, for which oci-spec has
+    /// other names.
+    fn from_checked(bytes: &[u8]) -> serde_json::Result<Self> {
+        let mut index: Self = serde_json::from_slice(bytes)?;
+        let systems: Systems = serde_json::from_slice(bytes)?;
+        let mut manifests = index.manifests().clone();
+        for (descriptor, system) in manifests.iter_mut().zip(systems.manifests) {
+            if let (Some(mut platform), Some(system)) =
+                (descriptor.platform().clone(), system.platform)
+            {
+                platform.set_os_version(system.version);
+                platform.set_os_features(system.features);
+                descriptor.set_platform(Some(platform));
+            }
+        }
+        index.set_manifests(manifests);
+        Ok(index)
+    }
+}
+
+/// The fields of an index that describe operating systems.
+#[derive(Deserialize)]
+struct Systems {
+    manifests: Vec<Listed>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    platform: Option<System>,
+}
+
+#[derive(Deserialize)]
+struct System {
+    #[serde(rename = "os.version")]
+    version: Option<String>,
+    #[serde(rename = "os.features")]
+    features: Option<Vec<String>>,
 }
 
 impl Document for ImageManifest {

@@ -82,6 +82,23 @@ pub(super) fn index(manifests: Vec<Descriptor>) -> Result<ImageIndex, OciSpecErr
         .build()
 }
 
+/// Serializes an index. oci-spec has other names for two fields of a platform.
+pub(super) fn index_json(index: &ImageIndex) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::to_value(index)?;
+    let manifests = value.get_mut("manifests").and_then(Value::as_array_mut);
+    for manifest in manifests.into_iter().flatten() {
+        let Some(platform) = manifest.get_mut("platform").and_then(Value::as_object_mut) else {
+            continue;
+        };
+        for (name, specified) in [("os_version", "os.version"), ("os_features", "os.features")] {
+            if let Some(field) = platform.remove(name) {
+                platform.insert(specified.to_owned(), field);
+            }
+        }
+    }
+    Ok(value)
+}
+
 pub(super) fn platform(platform: &Platform) -> Result<OciPlatform, OciSpecError> {
     let mut built = PlatformBuilder::default()
         .os(platform.os.as_str())

@@ -76,7 +76,7 @@ impl Extension<'_> {
         }
         index.set_manifests(manifests);
         index.set_media_type(Some(MediaType::ImageIndex));
-        self.blobs.add_document(MediaType::ImageIndex, &index)
+        self.blobs.add_document(MediaType::ImageIndex, &document::index_json(&index)?)
     }
 
     fn extend_image(&mut self, old: &Descriptor) -> Result<Descriptor, Error> {

@@ -2,7 +2,8 @@
 //!
 //! Container engines choose in different ways. containers/image compares platforms as they are
 //! written, and its newer versions prefer images that are compressed with zstd; containerd
-//! normalises platforms, and accepts those of older processors. Neither considers annotations,
+//! normalises platforms, and accepts those of older processors; its newer versions leave out images
+//! that need features which the operating system lacks. None considers annotations,
 //! artifact types or other marks of entries that are not images. But a user who pins the digest of
 //! an index expects that it means one image. So an index is refused if engines may choose an image
 //! with other content than the one that is chosen here.
@@ -58,8 +59,11 @@ pub(super) fn for_platform<'a>(
     match found {
         Some(chosen) => {
             let compatible: Vec<_> = wanted.iter().flat_map(Platform::compatible).collect();
-            let engines: [Engine<'_>; 2] =
-                [(&acceptable, platform_of), (&compatible, normal_platform_of)];
+            let engines: [Engine<'_>; 3] = [
+                (&acceptable, platform_of),
+                (&compatible, normal_platform_of),
+                (&compatible, featureless_platform_of),
+            ];
             let candidates =
                 engines.map(|engine| candidates(descriptors, engine, chosen)).into_iter();
             check(store, candidates, chosen, budget)?;
@@ -171,4 +175,16 @@ fn platform_of(descriptor: &Descriptor) -> Option<Platform> {
 
 fn normal_platform_of(descriptor: &Descriptor) -> Option<Platform> {
     platform_of(descriptor).map(|platform| platform.normal())
+}
+
+/// Returns the platform of an image, which no node has if the image needs features of the operating
+/// system.
+fn featureless_platform_of(descriptor: &Descriptor) -> Option<Platform> {
+    let mut platform = normal_platform_of(descriptor)?;
+    let features = descriptor.platform().as_ref()?.os_features().iter().flatten();
+    for feature in features {
+        platform.os += " with ";
+        platform.os += feature;
+    }
+    Some(platform)
 }

@@ -96,6 +96,13 @@ fn an_index_from_which_engines_choose_another_image_is_refused() {
         ("two images", [none(), none()]),
         ("older processor", [json!({"platform": platform("386")}), json!({"platform": null})]),
         (
+            "features of the system",
+            [
+                json!({"platform": {"os": "linux", "architecture": "amd64", "os.features": ["a"]}}),
+                json!({"platform": platform("386")}),
+            ],
+        ),
+        (
             "artifact without a platform",
             [json!({"platform": null, "artifactType": "a/b"}), json!({"platform": null})],
         ),

@@ -38,7 +38,7 @@ fn docker_base(place: &Place, change: impl FnOnce(&mut Value)) -> std::path::Pat
     let manifest_type = docker("distribution.manifest.v2+json");
     manifest["mediaType"] = json!(manifest_type);
     let mut entry = store(&layout, &manifest_type, &manifest);
-    entry["platform"] = json!({"os": "linux", "architecture": "amd64"});
+    entry["platform"] = platform();
     let mut attestation = entry.clone();
     attestation["platform"] = json!({"os": "unknown", "architecture": "unknown"});
     let list_type = docker("distribution.manifest.list.v2+json");
@@ -49,6 +49,10 @@ fn docker_base(place: &Place, change: impl FnOnce(&mut Value)) -> std::path::Pat
     let index = json!({"schemaVersion": 2, "manifests": [root]});
     fs::write(layout.join("index.json"), index.to_string()).unwrap();
     layout
+}
+
+fn platform() -> Value {
+    json!({"os": "linux", "architecture": "amd64", "os.version": "1", "os.features": ["a"]})
 }
 
 fn config() -> Config {
@@ -68,7 +72,7 @@ fn an_image_of_docker_becomes_one_of_the_oci_specification() {
     assert_eq!(root["annotations"]["org.opencontainers.image.ref.name"], "base");
     let list = json(&blob(&layout, root));
     let entries = list["manifests"].as_array().unwrap();
-    assert_eq!((entries.len(), &entries[0]["platform"]["architecture"]), (1, &json!("amd64")));
+    assert_eq!((entries.len(), &entries[0]["platform"]), (1, &platform()));
     let manifest = json(&blob(&layout, &entries[0]));
     let configuration = json(&blob(&layout, &manifest["config"]));
     let mut media_types = vec![&list["mediaType"], &manifest["mediaType"]];
