@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use unlade_bundle::{Content, Directory, File, Limits};
 use unlade_config_map::{Encoding, encode};
 
+use super::tar::{gzip_prefix, gzip_tables};
 use super::{FROM_BOUNDED, Family, count, noise, repeat};
 use crate::{Entry, image::gzip};
 
@@ -126,8 +127,33 @@ pub(super) const FAMILIES: &[Family] = &[
     value("stored-blocks", |n| {
         [&b"\x1f\x8b\x08\0\0\0\0\0\0\xff"[..], &[0, 0, 0, 0xff, 0xff].repeat(n / 5)].concat()
     }),
+    value("tables", |n| [gzip_prefix(b"kind: A\n"), gzip_tables(n)].concat()),
     value("incompressible", |n| gzip(&noise(n))),
+    loaded("stream", |n| {
+        count(n, |n| format!("---\n{CONFIG_MAP}metadata: {{name: n{n}}}\n")).into()
+    }),
+    loaded("stream-of-failures", |n| {
+        count(n, |n| format!("---\n{CONFIG_MAP}metadata: {{name: n{n}}}\ndata: {{k: 'a: ['}}\n"))
+            .into()
+    }),
+    loaded("stream-of-other-objects", |n| repeat("---\nkind: A\n", n).into()),
+    loaded("list", |n| {
+        let items = count(n, |n| {
+            format!(
+                "{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"n{n}\"}}}},"
+            )
+        });
+        let items = items.trim_end_matches(',');
+        format!("{{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{items}]}}").into()
+    }),
+    loaded("stream-of-lists", |n| {
+        repeat("---\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap}]\n", n)
+            .into()
+    }),
 ];
+
+/// The type of a ConfigMap in a stream.
+const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\n";
 
 fn data(entries: &str) -> Vec<u8> {
     object("", entries, "", &[])

@@ -157,9 +157,77 @@ pub(super) const FAMILIES: &[Family] = &[
         let empty = compress_to_vec(&[][..], CompressionLevel::Fastest);
         empty.repeat(n / empty.len())
     }),
+    family("zstd-blocks", |n| zstd(&ONE_BYTE.repeat(n / ONE_BYTE.len()))),
+    family("zstd-tables", |n| zstd(&TABLES.repeat(n / TABLES.len()))),
+    family("gzip-tables", |n| [gzip_prefix(&Tape::bundle().end()), gzip_tables(n)].concat()),
     family("no-tar", |n| vec![b'x'; n]),
     family("zeros", |n| vec![0; n]),
 ];
+
+/// A block of zstd that repeats a zero once.
+const ONE_BYTE: &[u8] = &[0x0a, 0, 0, 0];
+/// A block of zstd with 4 bytes of content, for which a decoder builds a table of literals and three
+/// of sequences.
+const TABLES: &[u8] = &[
+    0x94, 0, 0, 0x12, 0xc0, 0, 0x80, 0x10, 0x02, 0x01, 0xa8, 0xf4, 0x3f, 0xf3, 0x1f, 0xf4, 0x3f, 0,
+    0, 0, 0x04,
+];
+
+/// Returns a frame of zstd with a layer and further blocks.
+fn zstd(blocks: &[u8]) -> Vec<u8> {
+    let raw = |size: usize, is_last: usize| {
+        u32::try_from(size << 3 | is_last).unwrap_or_default().to_le_bytes().into_iter().take(3)
+    };
+    let layer = Tape::bundle().end();
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 10 << 3];
+    frame.extend(raw(layer.len(), 0));
+    frame.extend(layer);
+    frame.extend(blocks);
+    frame.extend(raw(0, 1));
+    frame
+}
+
+/// Returns the beginning of a gzip stream, with this content.
+pub(super) fn gzip_prefix(content: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec();
+    for chunk in content.chunks(0xffff) {
+        let size = u16::try_from(chunk.len()).unwrap_or_default();
+        bytes.push(0);
+        bytes.extend(size.to_le_bytes());
+        bytes.extend((!size).to_le_bytes());
+        bytes.extend(chunk);
+    }
+    bytes
+}
+
+/// Returns blocks of DEFLATE without content, for each of which a decoder builds three tables.
+pub(super) fn gzip_tables(size: usize) -> Vec<u8> {
+    let mut bits = Vec::new();
+    let mut put = |value: u32, n_bits: u32| bits.extend((0..n_bits).map(|at| value >> at & 1));
+    // Four blocks end at the end of a byte.
+    for _ in 0..4 {
+        put(0, 1);
+        put(2, 2);
+        // 257 literals and lengths, one distance, and 18 lengths of codes.
+        put(0, 5);
+        put(0, 5);
+        put(14, 4);
+        // The third length is for the code of many zeros, and the last one for 1.
+        (0..18).for_each(|at| put(u32::from(at == 2 || at == 17), 3));
+        // 256 zeros, and 1 for the end of the block and for the distance. The code of 1 is 0, and
+        // that of many zeros is 1.
+        put(1, 1);
+        put(138 - 11, 7);
+        put(1, 1);
+        put(118 - 11, 7);
+        put(0, 2);
+        put(0, 1);
+    }
+    let byte = |bits: &[u32]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | *bit);
+    let bytes: Vec<_> =
+        bits.chunks(8).map(|bits| u8::try_from(byte(bits)).unwrap_or_default()).collect();
+    bytes.repeat(size / bytes.len())
+}
 
 /// Creates as many entries as fit into `size` bytes, if each takes `each` bytes.
 fn entries(size: usize, each: usize, add: impl Fn(Tape, usize) -> Tape) -> Vec<u8> {
