@@ -9,10 +9,26 @@ mod glob;
 #[cfg(test)]
 mod tests;
 
+use std::rc::Rc;
+
 use glob::Glob;
 
 /// The limit of Go's `bufio.Scanner` for a line, in bytes.
 const MAX_LINE: usize = 64 << 10;
+
+/// The maximum size of all patterns, in bytes. Each byte can take 100 bytes of memory.
+pub(crate) const MAX_PATTERNS: u64 = 1 << 20;
+
+/// What an `.indexignore` has too much of.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Excess {
+    /// A line is too long.
+    Line,
+    /// All files together have too many patterns.
+    Patterns,
+    /// All patterns together are too long.
+    Size,
+}
 
 /// The patterns of all `.indexignore` files of a catalog.
 #[derive(Debug, Default)]
@@ -25,7 +41,7 @@ pub(crate) struct Ignore {
 #[derive(Debug)]
 struct Pattern {
     /// The directory of its file.
-    domain: Vec<String>,
+    domain: Rc<[String]>,
     /// Whether it includes files again.
     is_inclusion: bool,
     /// Whether it matches only directories.
@@ -51,27 +67,28 @@ enum Part {
 
 impl Ignore {
     /// Adds the patterns of an `.indexignore` in the directory `domain`. Add the files in the order
-    /// of the walk. Returns false if a line is too long.
-    pub(crate) fn add(&mut self, domain: &str, text: &[u8]) -> bool {
-        let domain: Vec<_> =
+    /// of the walk. All files together may have `limit` patterns.
+    pub(crate) fn add(&mut self, domain: &str, text: &[u8], limit: usize) -> Result<(), Excess> {
+        let domain: Rc<[_]> =
             domain.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
         for line in text.split(|&byte| byte == b'\n') {
             if line.len() >= MAX_LINE {
-                return false;
+                return Err(Excess::Line);
             }
             let line = String::from_utf8_lossy(line);
             let line = line.trim();
             if !line.is_empty() && !line.starts_with('#') {
-                self.patterns.push(Pattern::new(line, domain.clone()));
                 self.n_bytes += line.len() as u64;
+                if self.patterns.len() >= limit {
+                    return Err(Excess::Patterns);
+                }
+                if self.n_bytes > MAX_PATTERNS {
+                    return Err(Excess::Size);
+                }
+                self.patterns.push(Pattern::new(line, Rc::clone(&domain)));
             }
         }
-        true
-    }
-
-    /// Returns the number of patterns.
-    pub(crate) fn len(&self) -> usize {
-        self.patterns.len()
+        Ok(())
     }
 
     /// Returns an upper bound of the work that [`Self::is_ignored`] does for a path of this length,
@@ -89,7 +106,7 @@ impl Ignore {
 }
 
 impl Pattern {
-    fn new(text: &str, domain: Vec<String>) -> Self {
+    fn new(text: &str, domain: Rc<[String]>) -> Self {
         let (is_inclusion, text) = match text.strip_prefix('!') {
             Some(text) => (true, text),
             None => (false, text),
@@ -105,7 +122,7 @@ impl Pattern {
 
     fn matches(&self, path: &[&str]) -> bool {
         let Some((domain, path)) = path.split_at_checked(self.domain.len()) else { return false };
-        if path.is_empty() || domain != self.domain {
+        if path.is_empty() || domain != &*self.domain {
             return false;
         }
         if self.is_path {

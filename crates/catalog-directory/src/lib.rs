@@ -140,6 +140,18 @@ pub enum Error {
         /// [`Limits::patterns`].
         limit: usize,
     },
+    /// The patterns of the `.indexignore` files are too long.
+    #[error("the patterns in .indexignore files have more than {limit} bytes")]
+    PatternSize {
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// The paths of the files are too long.
+    #[error("the paths of the files have more than {limit} bytes")]
+    Paths {
+        /// The limit, in bytes.
+        limit: usize,
+    },
     /// The patterns would have to be compared with too many files: [`Limits::pattern_work`].
     #[error("the .indexignore files have too many patterns for {n_files} files")]
     PatternWork {
@@ -154,6 +166,8 @@ impl Error {
         match self {
             Self::Entries { .. }
             | Self::Patterns { .. }
+            | Self::PatternSize { .. }
+            | Self::Paths { .. }
             | Self::PatternWork { .. }
             | Self::IgnoreLine { .. } => true,
             Self::Directory(source) | Self::File { source, .. } => source.is_limit(),

@@ -1,4 +1,7 @@
 //! Finds the lines of problems, by reading their documents again.
+//!
+//! The documents of a file share one budget. JSON costs nothing of it until a line is found, because
+//! only then it is read as YAML.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -27,7 +30,7 @@ pub(crate) fn locate<R: Read>(
             && let Ok(Some(part)) = documents.next()
         {
             if let Some(mut places) = places.remove(&part.line) {
-                unlade_catalog::locate(&mut places, part.text, &limits.document);
+                unlade_catalog::locate(&mut places, part.text, &reader);
             }
         }
     }

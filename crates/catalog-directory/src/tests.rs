@@ -146,6 +146,39 @@ fn limits_are_enforced() {
     assert_eq!(read(root.path(), &limits).unwrap().n_files, 2);
 }
 
+#[test]
+fn patterns_are_counted_before_they_are_kept() {
+    let long = format!("{}\n", "a/*".repeat(20_000));
+    let root = write(&[(".indexignore", &long.repeat(17)), ("b", ""), (".indexignored", "")]);
+    let limit = 1 << 20;
+    assert_eq!(read_all(&root).n_files, 2);
+    fs::write(root.path().join(".indexignore"), long.repeat(17)).unwrap();
+    fs::create_dir(root.path().join("d")).unwrap();
+    fs::write(root.path().join("d/.indexignore"), &long).unwrap();
+    let error = read(root.path(), &Limits::default()).unwrap_err();
+    assert!(matches!(error, Error::PatternSize { limit: found } if found == limit), "{error}");
+    assert!(error.is_limit());
+}
+
+#[test]
+fn the_documents_of_a_file_share_the_budget_for_lines() {
+    let document = format!(
+        "{{\"schema\": \"olm.package\", \"name\": \"x\",\n \"z\": [{}0]}}\n",
+        "0,".repeat(100)
+    );
+    let root = write(&[("a.json", &document.repeat(3))]);
+    let lines = |work| {
+        let mut limits = Limits::default();
+        limits.catalog.document.work = work;
+        let problems = read(root.path(), &limits).unwrap().problems;
+        let unknown = problems.iter().filter(|it| it.message.contains("z is unknown"));
+        unknown.map(|problem| problem.place.line).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(1 << 20), [2, 4, 6]);
+    // Each byte adds to the budget, but JSON costs about 12 units for each byte here.
+    assert_eq!(lines(2_000), [2, 3, 5]);
+}
+
 /// A budget for each file would not bound the work, because a catalog can have any number of them.
 #[test]
 fn files_share_the_work_of_the_catalog() {

@@ -5,13 +5,20 @@ use std::vec;
 use unlade_bundle::source::{self, Tree as _};
 use unlade_directory::{Dir, Kind, read_at_most};
 
-use crate::{Error, Limits, ignore::Ignore};
+use crate::{
+    Error, Limits,
+    ignore::{Excess, Ignore, MAX_PATTERNS},
+};
 
 /// The name of the files with patterns for files that do not belong to the catalog.
 const IGNORE_FILE: &str = ".indexignore";
 
 /// The maximum size of an `.indexignore`, in bytes.
 const MAX_IGNORE_FILE: usize = 1 << 20;
+
+/// The maximum size of the paths of all files, in bytes. Those of a million files in directories
+/// with names of usual lengths are smaller.
+const MAX_PATHS: usize = 64 << 20;
 
 /// A directory that is being walked: its path, and its remaining entries.
 struct Level {
@@ -27,7 +34,8 @@ pub(crate) fn list<'n>(
     limits: &Limits,
     new: impl Iterator<Item = &'n String>,
 ) -> Result<Vec<String>, Error> {
-    let (mut files, mut ignore, mut n_entries) = (Vec::new(), Ignore::default(), 0);
+    let (mut files, mut ignore, mut n_entries, mut n_bytes) =
+        (Vec::new(), Ignore::default(), 0, 0_usize);
     let mut levels = vec![open(root, String::new(), limits, &mut n_entries)?];
     while let Some(level) = levels.last_mut() {
         let Some((name, kind)) = level.names.next() else {
@@ -39,14 +47,19 @@ pub(crate) fn list<'n>(
             Kind::Directory => levels.push(open(root, path, limits, &mut n_entries)?),
             Kind::Other if name == IGNORE_FILE => {
                 let text = read_ignore_file(root, &path)?;
-                if !ignore.add(&level.path, &text) {
-                    return Err(Error::IgnoreLine { path });
-                }
-                if ignore.len() > limits.patterns {
-                    return Err(Error::Patterns { limit: limits.patterns });
-                }
+                ignore.add(&level.path, &text, limits.patterns).map_err(|excess| match excess {
+                    Excess::Line => Error::IgnoreLine { path },
+                    Excess::Patterns => Error::Patterns { limit: limits.patterns },
+                    Excess::Size => Error::PatternSize { limit: MAX_PATTERNS },
+                })?;
             }
-            Kind::Other => files.push(path),
+            Kind::Other => {
+                n_bytes += path.len();
+                if n_bytes > MAX_PATHS {
+                    return Err(Error::Paths { limit: MAX_PATHS });
+                }
+                files.push(path);
+            }
         }
     }
     files.extend(new.cloned());

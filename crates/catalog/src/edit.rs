@@ -19,7 +19,7 @@ mod yaml;
 
 use std::{borrow::Cow, cell::Cell, collections::BTreeMap};
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use unlade_text::excerpt::shorten;
 use unlade_yaml::{self as yaml_text, Documents, Limits, Reader, StreamError, json::is_folded};
@@ -107,8 +107,11 @@ type Places<'e> = BTreeMap<Target<'e>, Cell<Option<usize>>>;
 /// A meta with its index.
 type Found = Option<(usize, Meta)>;
 
+/// The new items of the entries of a meta, by their indices.
+type Entries<'e> = BTreeMap<usize, &'e str>;
+
 /// Changes a file. The time depends on the sizes of the file and the edits, and not on their
-/// product.
+/// product. If several edits set the same item, the last one counts.
 ///
 /// # Errors
 ///
@@ -116,112 +119,139 @@ type Found = Option<(usize, Meta)>;
 /// place, such as entries that are written as an alias of YAML, or if a document at the end of the
 /// file would be lost.
 pub fn apply(file: &[u8], edits: &[Edit<'_>], limits: &Limits) -> Result<Vec<u8>, Error> {
-    let (mut parts, places) = find(file, edits, limits)?;
-    let first = file.iter().find(|byte| !byte.is_ascii_whitespace());
-    let is_json = first == Some(&b'{');
-    let (mut texts, mut added, mut last) = (BTreeMap::new(), Vec::new(), None);
+    let (mut parts, places, mut found) = find(file, edits, limits)?;
+    let is_json = file.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+    let (mut changes, mut appended): (BTreeMap<_, Entries<'_>>, Vec<_>) = Default::default();
     for edit in edits {
         match edit {
-            Edit::Append { json } => {
-                let digest = digest(&Meta::from_json(json, limits)?);
-                parts.push(Part { start: 0, len: 0, line: 0, digest });
-                added.push(json);
-            }
+            Edit::Append { json } => appended.push(json),
             Edit::SetEntry { target, index, entry } => {
-                let missing = || {
+                let at = places.get(target).and_then(Cell::get).ok_or_else(|| {
                     let (schema, name) = (shorten(target.schema), shorten(target.name));
                     Error::Missing { schema, name }
-                };
-                let at = places.get(target).and_then(Cell::get).ok_or_else(missing)?;
-                let part = parts.get_mut(at).ok_or_else(missing)?;
-                let unread = || file.get(part.start..part.start + part.len);
-                let text = match texts.remove(&at) {
-                    Some(text) => Some(text),
-                    None => unread().and_then(|text| String::from_utf8(text.to_vec()).ok()),
-                };
-                let changed =
-                    text.and_then(|text| set_entry(&text, part, *index, entry, is_json, limits));
-                let Some(changed) = changed else {
-                    return Err(Error::Unchangeable { line: part.line });
-                };
-                texts.insert(at, changed);
-                last = Some(part.line);
+                })?;
+                changes.entry(at).or_default().insert(*index, *entry);
             }
         }
     }
-    let mut changed = replace(file, &parts, &texts);
-    if !added.is_empty() && !changed.is_empty() && !changed.ends_with(b"\n") {
-        changed.push(b'\n');
-    }
-    let len = changed.len();
-    for form in if is_json { [Form::Json, Form::Yaml] } else { [Form::Yaml, Form::Json] } {
-        changed.truncate(len);
-        for json in &added {
-            changed.extend(form.write(json, limits).map_err(Error::Write)?.into_bytes());
+    let (mut texts, mut last) = (BTreeMap::new(), None);
+    for (at, entries) in &changes {
+        let Some(part) = parts.get_mut(*at) else { continue };
+        let text = file.get(part.start..part.start + part.len).map(str::from_utf8);
+        let meta = found.take().map(|(_, meta)| meta);
+        let mut candidates = match text {
+            Some(Ok(text)) => set_entries(text, meta, part, entries, is_json, limits),
+            _ => Vec::new(),
+        };
+        // This document alone, because reading the whole file for each of many documents takes
+        // minutes.
+        if changes.len() > 1 {
+            let is_right = |text: &String| read_alone(text, is_json, limits, part.digest).is_some();
+            candidates = candidates.into_iter().find(is_right).into_iter().collect();
         }
-        // The values decide whether the edit is right, whatever the layout of the text is.
-        if has_values(&changed, &parts, limits) {
-            return Ok(changed);
+        if candidates.is_empty() {
+            return Err(Error::Unchangeable { line: part.line });
+        }
+        texts.insert(*at, candidates);
+        last = Some(part.line);
+    }
+    for json in &appended {
+        let digest = digest(&Meta::from_json(json, limits)?);
+        parts.push(Part { start: 0, len: 0, line: 0, digest });
+    }
+    let n_candidates = texts.values().map(Vec::len).max().unwrap_or(1);
+    for candidate in 0..n_candidates {
+        let text = |texts: &'_ [String]| texts.get(candidate).cloned();
+        let texts = texts.iter().filter_map(|(at, texts)| Some((*at, text(texts)?)));
+        let mut changed = replace(file, &parts, texts);
+        if !appended.is_empty() && !changed.is_empty() && !changed.ends_with(b"\n") {
+            changed.push(b'\n');
+        }
+        let len = changed.len();
+        for form in if is_json { [Form::Json, Form::Yaml] } else { [Form::Yaml, Form::Json] } {
+            changed.truncate(len);
+            for json in &appended {
+                changed.extend(form.write(json, limits).map_err(Error::Write)?.into_bytes());
+            }
+            // The values decide whether the edit is right, whatever the layout of the text is.
+            if has_values(&changed, &parts, limits) {
+                return Ok(changed);
+            }
+            if appended.is_empty() {
+                break;
+            }
         }
     }
     let n_lines = || file.split_inclusive(|&byte| byte == b'\n').count() as u64;
-    Err(Error::Unchangeable { line: last.filter(|_| added.is_empty()).unwrap_or_else(n_lines) })
+    Err(Error::Unchangeable { line: last.filter(|_| appended.is_empty()).unwrap_or_else(n_lines) })
 }
 
-/// Reads the documents of a file, and finds those that are changed.
+/// Reads the documents of a file, and finds those that are changed. Returns the meta too if only
+/// one is changed.
 fn find<'e>(
     file: &[u8],
     edits: &[Edit<'e>],
     limits: &Limits,
-) -> Result<(Vec<Part>, Places<'e>), Error> {
+) -> Result<(Vec<Part>, Places<'e>, Found), Error> {
     let targets = edits.iter().filter_map(|edit| match edit {
         Edit::SetEntry { target, .. } => Some((*target, Cell::new(None))),
         Edit::Append { .. } => None,
     });
     let (places, n_read): (Places<'e>, _) = (targets.collect(), Cell::new(0));
-    let (parts, _) = read(file, limits, |meta| {
+    let (parts, found) = read(file, limits, |meta| {
         let (schema, package, name) = (&*meta.schema, &*meta.package, &*meta.name);
         let place = places.get(&Target { schema, package, name });
-        if let Some(place) = place.filter(|place| place.get().is_none()) {
+        let place = place.filter(|place| place.get().is_none());
+        if let Some(place) = place {
             place.set(Some(n_read.get()));
         }
         n_read.set(n_read.get() + 1);
-        false
+        place.is_some() && places.len() == 1
     })?;
-    Ok((parts, places))
+    Ok((parts, places, found))
 }
 
-/// Returns the text of a document with another entry, and changes the digest of the part.
-fn set_entry(
+/// Returns candidates for the text of a document with other entries, and changes the digest of the
+/// part. `meta` is its value, if that was kept.
+fn set_entries(
     text: &str,
+    meta: Option<Meta>,
     part: &mut Part,
-    index: usize,
-    entry: &str,
+    entries: &Entries<'_>,
     is_json: bool,
     limits: &Limits,
-) -> Option<String> {
-    // Behind YAML, a document that begins with a brace is YAML too.
-    let read_alone = |text: &str| {
-        let text = if is_json { text.to_owned() } else { format!("---\n{text}") };
-        let (parts, found) = read(text.as_bytes(), limits, |_| true).ok()?;
-        let (_, meta) = found.filter(|_| parts.len() == 1)?;
-        Some((digest(&meta), meta))
+) -> Vec<String> {
+    let Some(meta) = meta.or_else(|| read_alone(text, is_json, limits, part.digest)) else {
+        return Vec::new();
     };
-    let (_, meta) = read_alone(text).filter(|(digest, _)| *digest == part.digest)?;
-    let (key, changed) = with_entry(&meta, index, entry)?;
-    part.digest = digest(&Meta::from_json(&changed.to_string(), limits).ok()?);
-    let json = json::set_item(text, &key, index, entry, limits);
-    let mut candidates =
-        json.into_iter().chain(yaml::set_item(text, &key, &meta, index, entry, limits));
-    // This document alone, because reading the whole file for each of many documents takes minutes.
-    candidates.find(|text| read_alone(text).is_some_and(|(digest, _)| digest == part.digest))
+    let Some((key, changed)) = with_entries(&meta, entries) else { return Vec::new() };
+    let candidates = match json::set_items(text, &key, entries, limits) {
+        Some(text) => vec![text],
+        None => yaml::set_items(text, &key, &meta, entries, limits),
+    };
+    // The value of a document can take most of the memory that there is.
+    drop(meta);
+    match Meta::from_json(&changed, limits) {
+        Ok(changed) => part.digest = digest(&changed),
+        Err(_) => return Vec::new(),
+    }
+    candidates
+}
+
+/// Reads the only document of a text. Returns `None` if it has another digest.
+fn read_alone(text: &str, is_json: bool, limits: &Limits, expected: [u8; 32]) -> Option<Meta> {
+    // Behind YAML, a document that begins with a brace is YAML too.
+    let text = if is_json { Cow::from(text) } else { format!("---\n{text}").into() };
+    let (parts, found) = read(text.as_bytes(), limits, |_| true).ok()?;
+    let [Part { digest, .. }] = parts.as_slice() else { return None };
+    found.filter(|_| *digest == expected).map(|(_, meta)| meta)
 }
 
 /// Returns a file with other texts of some of its documents.
-fn replace(file: &[u8], parts: &[Part], texts: &BTreeMap<usize, String>) -> Vec<u8> {
+fn replace(file: &[u8], parts: &[Part], texts: impl Iterator<Item = (usize, String)>) -> Vec<u8> {
     let (mut changed, mut done) = (Vec::with_capacity(file.len()), 0);
     for (at, text) in texts {
-        let Some(Part { start, len, .. }) = parts.get(*at) else { continue };
+        let Some(Part { start, len, .. }) = parts.get(at) else { continue };
         changed.extend_from_slice(file.get(done..*start).unwrap_or_default());
         changed.extend_from_slice(text.as_bytes());
         done = start + len;
@@ -230,19 +260,24 @@ fn replace(file: &[u8], parts: &[Part], texts: &BTreeMap<usize, String>) -> Vec<
     changed
 }
 
-/// Returns the name of the key of the entries, as it is written, and the value with the new entry.
-fn with_entry(meta: &Meta, index: usize, entry: &str) -> Option<(String, Value)> {
-    let mut value: Value = serde_json::from_str(&meta.blob()).ok()?;
-    let fields = value.as_object_mut()?;
+/// Returns the name of the key of the entries, as it is written, and the JSON with the new entries.
+/// The other values are not parsed, because they can be large.
+fn with_entries(meta: &Meta, entries: &Entries<'_>) -> Option<(String, String)> {
+    let blob = meta.blob();
+    let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(&blob).ok()?;
     let key = fields.keys().find(|key| is_folded(key, "entries"))?.clone();
-    let entries = fields.get_mut(&key)?.as_array_mut()?;
-    let entry = serde_json::from_str(entry).ok()?;
-    if index == entries.len() {
-        entries.push(entry);
-    } else {
-        *entries.get_mut(index)? = entry;
+    let mut items: Vec<&RawValue> = serde_json::from_str(fields.get(&key)?.get()).ok()?;
+    for (index, entry) in entries {
+        let entry = serde_json::from_str(entry).ok()?;
+        if *index == items.len() {
+            items.push(entry);
+        } else {
+            *items.get_mut(*index)? = entry;
+        }
     }
-    Some((key, value))
+    let items = serde_json::value::to_raw_value(&items).ok()?;
+    fields.insert(key.clone(), &items);
+    Some((key, serde_json::to_string(&fields).ok()?))
 }
 
 /// Reads the documents of a file. Returns the first meta that `is_wanted` selects, with its index.

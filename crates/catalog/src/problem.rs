@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
 use unlade_text::excerpt;
-use unlade_yaml::{Limits, Step};
+use unlade_yaml::{Reader, Step};
 
 use crate::rule::Rule;
 
@@ -109,10 +109,15 @@ impl Problem {
         }
     }
 
-    /// Returns the size of what a report shows of it, in bytes.
+    /// Returns the size of its texts, in bytes.
     fn text_size(&self) -> usize {
         let Self { place, package, channel, bundle, message, .. } = self;
-        [&*place.file, package, channel, bundle, message].into_iter().map(str::len).sum()
+        let texts = [&*place.file, package, channel, bundle, message].into_iter();
+        let fields = place.path.iter().filter_map(|step| match step {
+            Step::Field(name) => Some(name.as_str()),
+            Step::Item(_) => None,
+        });
+        texts.chain(fields).map(str::len).sum()
     }
 
     pub(crate) fn package(self, name: &str) -> Self {
@@ -172,9 +177,9 @@ impl Place {
 }
 
 /// Sets the lines of places in one document. `text` is the text of the document.
-pub fn locate(places: &mut [&mut Place], text: &[u8], limits: &Limits) {
+pub fn locate(places: &mut [&mut Place], text: &[u8], reader: &Reader) {
     let paths = places.iter().map(|place| place.path.as_slice());
-    let Some(lines) = unlade_yaml::locate(text, paths, limits) else { return };
+    let Some(lines) = unlade_yaml::locate(text, paths, reader) else { return };
     for (place, line) in places.iter_mut().zip(lines) {
         place.line = place.document + line - 1;
     }

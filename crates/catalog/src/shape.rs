@@ -80,6 +80,10 @@ impl Shape {
 /// The maximum number of misfits and of unknown fields in one value.
 const MAX_FOUND: usize = 100;
 
+/// The maximum size of an unknown field that is compared with the known ones, in bytes. All of them
+/// are shorter.
+const MAX_COMPARED: usize = 64;
+
 /// Compares `value`, which is at `path`, with `shape`.
 pub(crate) fn compare(value: Value<'_>, shape: &Shape, path: &[Step]) -> Comparison {
     let mut comparison = Comparison::default();
@@ -173,6 +177,9 @@ impl Shape {
 
 /// Describes a field that upstream ignores, with the field that it may be meant to be.
 fn describe_unknown(key: &str, fields: &[Field]) -> String {
+    if key.len() > MAX_COMPARED {
+        return "is unknown".to_owned();
+    }
     let close = fields.iter().map(|field| field.name).find(|name| {
         let letters = |text: &str| {
             let mut letters: Vec<_> =

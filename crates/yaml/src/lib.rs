@@ -82,7 +82,7 @@ pub struct Limits {
     /// The maximum work for all texts of one [`Reader`], in units. A byte of text is 1 unit, an
     /// event of the parser is 24 units, and each open flow collection around an event is 1 unit.
     /// The largest published bundle needs 11 million units. A unit takes about 10 ns. Each byte of
-    /// a stream ([`Documents`]) adds 10 units.
+    /// a stream ([`Documents`]) adds 6 units.
     pub work: u64,
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::Reader;
 use super::event::{self, Data, Event};
 use super::source::Source;
-use super::{Limits, Reader};
 
 /// A step from a value to one of its children.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,31 +17,31 @@ pub enum Step {
 
 /// Returns the lines of the values at `paths` in the first document of `text`, counted from 1. For
 /// a field, it is the line of its key. If a value does not exist, it is the line of the closest
-/// value around it. Returns `None` if the text is not YAML.
+/// value around it. Returns `None` if the text is not YAML, or if the budget of `reader` is
+/// exhausted.
 ///
 /// The text is read once, so the cost grows with the size of the text and of the paths.
 ///
 /// ```
-/// use unlade_yaml::{Limits, Step, locate};
+/// use unlade_yaml::{Limits, Reader, Step, locate};
 ///
 /// let path = [Step::Field("entries".into()), Step::Item(1), Step::Field("name".into())];
 /// let text = b"entries:\n- name: a\n- replaces: a\n  name: b\n";
-/// assert_eq!(locate(text, [&path[..], &path[..1]], &Limits::default()), Some(vec![4, 1]));
+/// let reader = Reader::new(&Limits::default());
+/// assert_eq!(locate(text, [&path[..], &path[..1]], &reader), Some(vec![4, 1]));
 /// ```
 pub fn locate<'p>(
     text: &[u8],
     paths: impl IntoIterator<Item = &'p [Step]>,
-    limits: &Limits,
+    reader: &Reader,
 ) -> Option<Vec<u64>> {
     let mut tree = BTreeMap::new();
     let paths: Vec<Vec<_>> = paths.into_iter().map(|path| insert(&mut tree, path)).collect();
-    let reader = Reader::new(limits);
-    reader.grow(text.len());
     reader.begin(text).ok()?;
     let begin = || Locator { tree: &tree, lines: BTreeMap::new(), open: Vec::new() };
     let mut source = Source::new(text);
     let Locator { lines, .. } =
-        event::parse(&mut source, &reader, begin, |locator: &mut Locator<'_>, event| {
+        event::parse(&mut source, reader, begin, |locator: &mut Locator<'_>, event| {
             locator.take(event);
             Ok(())
         })
@@ -153,6 +153,11 @@ impl Locator<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Limits;
+
+    fn reader() -> Reader {
+        Reader::new(&Limits::default())
+    }
 
     #[test]
     fn the_closest_value_is_found() {
@@ -171,13 +176,13 @@ mod tests {
         ];
         let paths = expected.iter().map(|(path, _)| path.as_slice());
         let lines = expected.iter().map(|(_, line)| *line).collect();
-        assert_eq!(locate(text.as_bytes(), paths, &Limits::default()), Some(lines));
+        assert_eq!(locate(text.as_bytes(), paths, &reader()), Some(lines));
     }
 
     #[test]
     fn a_text_that_is_not_yaml_has_no_lines() {
-        assert_eq!(locate(b"", [&[][..]], &Limits::default()), None);
+        assert_eq!(locate(b"", [&[][..]], &reader()), None);
         let path = [Step::Field("a".to_owned())];
-        assert_eq!(locate(b"a: [", [&path[..]], &Limits::default()), None);
+        assert_eq!(locate(b"a: [", [&path[..]], &reader()), None);
     }
 }

@@ -10,9 +10,9 @@ use crate::json::{Builder, NodeId};
 const EVENT: u64 = 24;
 
 /// The units of work that each byte of a stream adds to the budget. The largest published catalogs
-/// need 2.4 units for each of their bytes, and their most expensive documents need 6. It is low
-/// because some commands read a catalog five times.
-const WORK_FOR_BYTE: u64 = 10;
+/// need 2.4 units for each of their bytes, and their most expensive documents need 6. It is not
+/// higher, because some commands read a catalog five times.
+const WORK_FOR_BYTE: u64 = 6;
 
 /// The bytes of JSON for documents with aliases that each byte of a stream adds to the budget. JSON
 /// without aliases is rarely twice as large as its YAML.
@@ -189,8 +189,9 @@ impl Reader {
         self.aliased.spend(n_values)
     }
 
-    /// Adds to the budget what `n_bytes` of a stream allow.
-    pub(super) fn grow(&self, n_bytes: usize) {
+    /// Adds to the budget what `n_bytes` of a stream allow. [`Documents`](super::Documents) does so
+    /// for each document.
+    pub fn grow(&self, n_bytes: usize) {
         self.work.grow(n_bytes as u64 * WORK_FOR_BYTE);
         self.output.grow(n_bytes as u64 * OUTPUT_FOR_BYTE);
     }

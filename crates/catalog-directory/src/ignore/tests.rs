@@ -2,7 +2,7 @@ use super::*;
 
 fn ignored(patterns: &str, path: &str) -> bool {
     let mut ignore = Ignore::default();
-    assert!(ignore.add("", patterns.as_bytes()));
+    ignore.add("", patterns.as_bytes(), 1_000).unwrap();
     ignore.is_ignored(path)
 }
 
@@ -63,8 +63,8 @@ fn patterns_differ_from_those_of_git() {
 #[test]
 fn the_last_pattern_wins_and_covers_only_its_directory() {
     let mut ignore = Ignore::default();
-    assert!(ignore.add("", b"*.md\n!keep.md\n"));
-    assert!(ignore.add("sub", b"!x.md\nkeep.md\n"));
+    ignore.add("", b"*.md\n!keep.md\n", 1_000).unwrap();
+    ignore.add("sub", b"!x.md\nkeep.md\n", 1_000).unwrap();
     let paths = ["x.md", "keep.md", "sub/x.md", "sub/keep.md", "sub/y.md", "subx/keep.md"];
     let found = paths.map(|path| ignore.is_ignored(path));
     assert_eq!(found, [true, false, false, true, true, false]);
@@ -73,5 +73,5 @@ fn the_last_pattern_wins_and_covers_only_its_directory() {
 #[test]
 fn a_line_is_bounded() {
     let long = "x".repeat(MAX_LINE);
-    assert!(!Ignore::default().add("", long.as_bytes()));
+    assert_eq!(Ignore::default().add("", long.as_bytes(), 1_000), Err(Excess::Line));
 }

@@ -174,7 +174,8 @@ fn a_problem_is_located_at_the_line_of_its_value() {
     let problem = catalog.validate().remove(0);
     let document = text.split("---\n").nth(2).unwrap();
     let mut place = problem.place;
-    locate(&mut [&mut place], document.as_bytes(), &Limits::default().document);
+    let reader = unlade_yaml::Reader::new(&Limits::default().document);
+    locate(&mut [&mut place], document.as_bytes(), &reader);
     assert_eq!((place.document, place.line), (14, 20));
 }
 
@@ -268,6 +269,23 @@ fn problems_in_a_file_with_a_long_path_are_fewer() {
     assert!(n_problems(&"d/".repeat(2_000)) <= MAX_PROBLEM_TEXT / 4_000 + 1);
     // The last one counts the others.
     assert_eq!(n_problems(&"d".repeat(MAX_PROBLEM_TEXT)), 2);
+}
+
+#[test]
+fn long_unknown_fields_count_as_text_and_are_not_compared() {
+    // Aliases repeat the field in little text.
+    let field = "k".repeat(100_000);
+    let property = format!("{{type: olm.csv.metadata, value: {{? {field} : 1}}}}");
+    let aliases = ", *p".repeat(100);
+    let text = format!(
+        "schema: olm.bundle\nname: b\npackage: p\nimage: i\nproperties: [&p {property}{aliases}]\n"
+    );
+    let mut catalog = Catalog::default();
+    catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+    let problems = catalog.validate();
+    let unknown = problems.iter().filter(|it| it.message.contains("(olm.csv.metadata)"));
+    let n_unknown = unknown.count();
+    assert!((1..=MAX_PROBLEM_TEXT / 100_000).contains(&n_unknown), "{n_unknown}");
 }
 
 #[test]

@@ -5,13 +5,14 @@ use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 use serde_json::value::RawValue;
 use unlade_yaml::{Limits, json::indent};
 
-/// Returns the text with the item `index` of the list `key` replaced by `item`, or with `item`
+use super::Entries;
+
+/// Returns the text with new items of the list `key`. Those whose index is not in the list are
 /// added after the last one. Returns `None` if the text is not JSON.
-pub(super) fn set_item(
+pub(super) fn set_items(
     text: &str,
     key: &str,
-    index: usize,
-    item: &str,
+    entries: &Entries<'_>,
     limits: &Limits,
 ) -> Option<String> {
     let fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).ok()?;
@@ -21,20 +22,32 @@ pub(super) fn set_item(
         let start = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
         Some(start..start + part.len())
     };
-    let model = items.get(index).or(items.last());
-    let Some(model) = model else {
-        let start = place(list)?.start + 1;
-        return Some(splice(text, start..start, item));
-    };
-    let range = place(model.get())?;
-    let before = text.get(..range.start)?;
-    let gap = before.get(before.trim_end().len()..)?;
-    let item = format_like(model.get(), gap, item, limits)?;
-    Some(if index < items.len() {
-        splice(text, range, &item)
-    } else {
-        splice(text, range.end..range.end, &format!(",{gap}{item}"))
-    })
+    let (mut changed, mut done) = (String::with_capacity(text.len()), 0);
+    for (index, item) in entries {
+        let (range, new) = match items.get(*index).or(items.last()) {
+            None => {
+                let start = place(list)?.start + 1;
+                let separator = if *index == 0 { "" } else { "," };
+                (start..start, format!("{separator}{item}"))
+            }
+            Some(model) => {
+                let range = place(model.get())?;
+                let before = text.get(..range.start)?;
+                let gap = before.get(before.trim_end().len()..)?;
+                let item = format_like(model.get(), gap, item, limits)?;
+                if *index < items.len() {
+                    (range, item)
+                } else {
+                    (range.end..range.end, format!(",{gap}{item}"))
+                }
+            }
+        };
+        changed.push_str(text.get(done..range.start)?);
+        changed.push_str(&new);
+        done = range.end;
+    }
+    changed.push_str(text.get(done..)?);
+    Some(changed)
 }
 
 /// Formats `item` in the style of `model`, which follows the white space `gap`.
@@ -45,10 +58,4 @@ fn format_like(model: &str, gap: &str, item: &str, limits: &Limits) -> Option<St
     let unit = second.strip_prefix(base).filter(|unit| !unit.is_empty()).unwrap_or("    ");
     let text = indent(item, unit, limits.output).ok()?;
     Some(text.replace('\n', &format!("\n{base}")))
-}
-
-fn splice(text: &str, range: Range<usize>, new: &str) -> String {
-    let mut changed = text.to_owned();
-    changed.replace_range(range, new);
-    changed
 }

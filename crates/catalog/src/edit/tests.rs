@@ -130,6 +130,28 @@ fn a_document_is_added_in_the_form_of_the_file() {
 }
 
 #[test]
+fn several_items_of_a_document_are_changed_at_once() {
+    let target = Target { schema: CHANNEL, package: "tea", name: "stable" };
+    let changed = |file: &str, items: &[(usize, &str)]| {
+        let edit =
+            |(index, entry): &(usize, _)| Edit::SetEntry { target, index: *index, entry: *entry };
+        let edits: Vec<_> = items.iter().map(edit).collect();
+        String::from_utf8(apply(file.as_bytes(), &edits, &Limits::default()).unwrap()).unwrap()
+    };
+    let [a, b, c] = ["a", "b", "c"].map(|name| format!(r#"{{"name":"{name}"}}"#));
+    let items = [(3, c.as_str()), (0, a.as_str()), (2, "{}"), (2, b.as_str())];
+    let block = format!("{HEAD}entries:\n- name: x # x\n- name: y # y\n");
+    let expected = format!("{HEAD}entries:\n- name: a\n- name: y # y\n- name: b\n- name: c\n");
+    assert_eq!(changed(&block, &items), expected);
+    let flow = format!("{HEAD}entries: [] # x\n");
+    assert_eq!(changed(&flow, &[(0, &a), (1, &b)]), format!("{HEAD}entries: [{a}, {b}] # x\n"));
+    let head = r#"{"schema":"olm.channel","name":"stable","package":"tea","entries":["#;
+    let json = format!(r#"{head}{{"name": "x"}}, {{"name": "y"}}]}}"#);
+    assert_eq!(changed(&json, &items), format!(r#"{head}{a}, {{"name": "y"}}, {b}, {c}]}}"#));
+    assert_eq!(changed(&format!("{head}]}}"), &[(0, &a), (1, &b)]), format!("{head}{a},{b}]}}"));
+}
+
+#[test]
 fn several_documents_are_changed_at_once() {
     let channel = |name| Target { schema: CHANNEL, package: "tea", name };
     let set = |name, index, entry| Edit::SetEntry { target: channel(name), index, entry };

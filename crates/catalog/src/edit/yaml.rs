@@ -5,25 +5,23 @@
 
 use std::ops::Range;
 
-use unlade_yaml::{Limits, Step, locate};
+use unlade_yaml::{Limits, Reader, Step, locate};
 
 use crate::{Form, Meta, meta::items};
 
-/// Returns candidates for the text with the item `index` of the list `key` replaced by `item`, or
-/// with `item` added after the last one.
-pub(super) fn set_item(
+use super::Entries;
+
+/// Returns candidates for the text with new items of the list `key`. Those whose index is not in the
+/// list are added after the last one.
+pub(super) fn set_items(
     text: &str,
     key: &str,
     meta: &Meta,
-    index: usize,
-    item: &str,
+    entries: &Entries<'_>,
     limits: &Limits,
 ) -> Vec<String> {
     let Some(list) = List::find(text, key, meta, limits) else { return Vec::new() };
-    [list.set_in_block(index, item, limits), list.add_in_flow(index, item)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [list.set_in_block(entries, limits), list.add_in_flow(entries)].into_iter().flatten().collect()
 }
 
 /// A list in a text. Lines are counted from 0.
@@ -44,7 +42,9 @@ impl<'t> List<'t> {
         let keys = meta.value().entries().map(|(key, _)| vec![field(key)]);
         let paths: Vec<_> =
             [vec![field(key)], vec![field(key), Step::Item(0)]].into_iter().chain(keys).collect();
-        let found = locate(text.as_bytes(), paths.iter().map(Vec::as_slice), limits)?;
+        let reader = Reader::new(limits);
+        reader.grow(text.len());
+        let found = locate(text.as_bytes(), paths.iter().map(Vec::as_slice), &reader)?;
         let mut found = found.into_iter().filter_map(|line| usize::try_from(line - 1).ok());
         let (start, first) = (found.next()?, found.next()?);
         let end = found.filter(|line| *line > start).min().unwrap_or(lines.len());
@@ -53,7 +53,28 @@ impl<'t> List<'t> {
         Some(Self { lines, key: start, items, end })
     }
 
-    fn set_in_block(&self, index: usize, item: &str, limits: &Limits) -> Option<String> {
+    fn set_in_block(&self, entries: &Entries<'_>, limits: &Limits) -> Option<String> {
+        let (mut changed, mut done) = (String::new(), 0);
+        for (index, item) in entries {
+            let (range, new) = self.item_in_block(*index, item, limits)?;
+            changed.extend(self.lines.get(done..range.start)?.iter().copied());
+            if !changed.ends_with('\n') {
+                changed.push('\n');
+            }
+            changed.push_str(&new);
+            done = range.end;
+        }
+        changed.extend(self.lines.get(done..)?.iter().copied());
+        Some(changed)
+    }
+
+    /// Returns an item as a part of the block, and the lines that it replaces.
+    fn item_in_block(
+        &self,
+        index: usize,
+        item: &str,
+        limits: &Limits,
+    ) -> Option<(Range<usize>, String)> {
         let dash = *self.items.get(index).or(self.items.last())?;
         let prefix = indent(self.lines.get(dash)?);
         let next = self.items.get(index + 1).copied().unwrap_or(self.end);
@@ -74,27 +95,23 @@ impl<'t> List<'t> {
             }
             new.push('\n');
         }
-        let start = if index < self.items.len() { dash } else { end };
-        let (before, after) = (self.lines.get(..start)?, self.lines.get(end..)?);
-        let mut changed = before.concat();
-        if !changed.ends_with('\n') {
-            changed.push('\n');
-        }
-        changed.push_str(&new);
-        changed.extend(after.iter().copied());
-        Some(changed)
+        Some((if index < self.items.len() { dash } else { end }..end, new))
     }
 
-    fn add_in_flow(&self, index: usize, item: &str) -> Option<String> {
+    fn add_in_flow(&self, entries: &Entries<'_>) -> Option<String> {
         if !self.items.is_empty() {
             return None;
         }
         let part = self.lines.get(self.key..self.end)?.concat();
         let (inside, behind) = part.rsplit_once(']')?;
-        let separator = if index == 0 { "" } else { ", " };
+        let item = |(index, item): (&usize, &&str)| {
+            let separator = if *index == 0 { "" } else { ", " };
+            format!("{separator}{item}")
+        };
+        let new: String = entries.iter().map(item).collect();
         let before = self.lines.get(..self.key)?.concat();
         let after = self.lines.get(self.end..)?.concat();
-        Some(format!("{before}{inside}{separator}{item}]{behind}{after}"))
+        Some(format!("{before}{inside}{new}]{behind}{after}"))
     }
 }
 

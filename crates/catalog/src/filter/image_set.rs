@@ -10,6 +10,12 @@ use crate::Catalog;
 /// The kind of the configuration file.
 const KIND: &str = "ImageSetConfiguration";
 
+/// The maximum number of choices. The largest published catalog has about 400 packages.
+const MAX_CHOICES: usize = 100_000;
+/// The maximum size of the names of the packages in all choices, in bytes. Each channel of a package
+/// repeats its name.
+const MAX_NAMES: usize = 16 << 20;
+
 /// The operators of an `ImageSetConfiguration` of oc-mirror (`mirror.openshift.io/v1alpha2` and
 /// `v2alpha1`). The other parts of the file concern other images, and are ignored.
 #[derive(Debug, Clone)]
@@ -42,6 +48,11 @@ pub enum Error {
         #[source]
         source: BadChoice,
     },
+    /// The file has too many choices for the catalog, or too long ones.
+    #[error(
+        "the file selects more than {MAX_CHOICES} packages and channels, or {MAX_NAMES} bytes of their names"
+    )]
+    Choices,
     /// The file has several catalogs, and none of them has the wanted name.
     #[error("the file selects from {names}, not from {}", excerpt::shorten(name))]
     Catalog {
@@ -145,10 +156,27 @@ impl ImageSet {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file does not contain the catalog, or if a version is invalid.
+    /// Returns an error if the file does not contain the catalog, if a version is invalid, or if there
+    /// are too many choices.
     pub fn choices(&self, name: &str, catalog: &Catalog) -> Result<Vec<Choice>, Error> {
         let mut choices = Vec::new();
-        for operators in self.select(name)? {
+        let selected = self.select(name)?;
+        let (mut n_choices, mut n_bytes) = (0_usize, 0_usize);
+        for operators in &selected {
+            if operators.packages.is_empty() {
+                n_choices += catalog.packages.len();
+                n_bytes += catalog.packages.iter().map(|it| it.name.len()).sum::<usize>();
+            }
+            for package in &operators.packages {
+                let n_channels = package.channels.len().max(1);
+                n_choices += n_channels;
+                n_bytes = n_bytes.saturating_add(package.name.len().saturating_mul(n_channels));
+            }
+        }
+        if n_choices > MAX_CHOICES || n_bytes > MAX_NAMES {
+            return Err(Error::Choices);
+        }
+        for operators in selected {
             let full = operators.full;
             if operators.packages.is_empty() {
                 choices.extend(catalog.packages.iter().map(|package| Choice {
@@ -223,10 +251,33 @@ fn between(min: &str, max: &str, full: bool) -> Result<Versions, BadChoice> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::File;
 
     fn parse(mirror: &str) -> Result<ImageSet, Error> {
         let text = format!("kind: ImageSetConfiguration\n{mirror}\n");
         ImageSet::parse(text.as_bytes(), &Limits::default())
+    }
+
+    #[test]
+    fn choices_are_counted_before_they_are_made() {
+        let set = |mirror: &str| parse(&format!("mirror: {{operators: [{mirror}]}}")).unwrap();
+        let mut catalog = Catalog::default();
+        let packages = "schema: olm.package\nname: a\n---\n".repeat(1_001);
+        catalog.add(File::read("c.yaml", packages.as_bytes(), &crate::Limits::default()));
+        let all =
+            |n: usize| set(&"{catalog: x},".repeat(n)).choices("x", &catalog).map(|it| it.len());
+        assert_eq!(all(99).unwrap(), 99 * 1_001);
+        assert!(matches!(all(100), Err(Error::Choices)));
+        // Each channel repeats the name of its package.
+        let name = "n".repeat(1 << 20);
+        let channels = |n: usize| {
+            let package = format!("{{name: {name}, channels: [{}]}}", "{name: c},".repeat(n));
+            set(&format!("{{catalog: x, packages: [{package}]}}"))
+                .choices("x", &catalog)
+                .map(|it| it.len())
+        };
+        assert_eq!(channels(16).unwrap(), 16);
+        assert!(matches!(channels(17), Err(Error::Choices)));
     }
 
     #[test]
