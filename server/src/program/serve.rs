@@ -162,8 +162,10 @@ fn write_caches(server: &Server, args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     match server.write_opm_cache(&args.catalog, directory) {
-        // This server can serve the catalog. opm can build its own format, which has no such limit.
-        Err(error @ OpmCacheError::Name(_)) => warn(&format!("{error}; opm cannot use this cache")),
+        // This server can serve the catalog. opm can build its own format, which has no such limits.
+        Err(error @ (OpmCacheError::Name(_) | OpmCacheError::Size { .. })) => {
+            warn(&format!("{error}; opm cannot use this cache"));
+        }
         written => written?,
     }
     Ok(())
