@@ -170,6 +170,12 @@ impl Index {
         self.records.bundles.get(entry.bundle)
     }
 
+    /// Returns the metas of another schema in a package.
+    pub(crate) fn others(&self, schema: &str, package: &str) -> &[Span] {
+        let packages = self.records.others.get(schema);
+        packages.and_then(|it| it.get(package)).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// Finds an entry. Without a name, it is the head of the channel.
     pub(crate) fn entry(
         &self,

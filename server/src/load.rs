@@ -184,7 +184,8 @@ pub(crate) fn write_to<T>(
             },
             Err(error) => error,
         };
-        tracing::warn!("failed to write texts to {}: {error}", place.path().display());
+        let message = format!("failed to write texts to {}: {error}", place.path().display());
+        tracing::warn!("{}", unlade_text::line(&message));
         first.get_or_insert_with(|| error.to_string());
         last = error;
     }

@@ -22,6 +22,8 @@ use crate::message;
 use crate::service::custom;
 
 mod tar;
+#[cfg(test)]
+mod tests;
 
 /// The directory of the contents, next to the file with the digest.
 const CONTENTS: &str = "cache";
@@ -32,6 +34,15 @@ const PACKAGES: &str = "packages.json";
 const POGREB: &str = "pogreb.v1";
 /// The maximum length of the name of a file, in bytes.
 const MAX_NAME: usize = 255;
+/// What a file costs in the size of a cache, in bytes, besides its content: creating one takes about
+/// as long as writing this many bytes.
+const FILE: u64 = 64 << 10;
+/// The size that every cache may have, in bytes. Writing it takes 2 to 4 seconds of CPU time.
+const SMALL: u64 = 512 << 20;
+/// The maximum size of a cache, as a multiple of the size of all texts of the catalog. The cache
+/// repeats a bundle for each of its channels, and the icon of a package for each of its bundles:
+/// with [`FILE`], 26 published catalogs need 6 together, and at most 21 each.
+const MAX_RATIO: u64 = 32;
 
 /// The reason why a cache for opm cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +66,15 @@ pub enum Error {
          invalid, too long or not unique"
     )]
     Name(String),
+    /// The format repeats each bundle for each of its channels, and the cache would be too large.
+    #[error(
+        "the format of opm's cache needs more than {limit} bytes for the catalog, with {FILE} bytes \
+         for each file: a bundle has one file for each of its channels"
+    )]
+    Size {
+        /// The maximum size of a cache for this catalog, in bytes.
+        limit: u64,
+    },
     /// The format cannot represent the catalog: the schema and the package of an entry are names of
     /// directories.
     #[error(
@@ -100,9 +120,25 @@ struct CachedEntry<'i> {
     skips: &'i Names,
 }
 
+/// The size that a cache may have, and what is left of it, in bytes.
+struct Room {
+    limit: u64,
+    rest: u64,
+}
+
 /// Writes a cache of the catalog in the directory `catalog` to `directory`, and replaces an older
 /// one. Nothing is left of a cache that cannot be completed.
 pub(crate) fn write(index: &Index, catalog: &Path, directory: &Path) -> Result<(), Error> {
+    let (_, texts) = index.content.file();
+    write_within(Room::for_texts(texts), index, catalog, directory)
+}
+
+fn write_within(
+    mut room: Room,
+    index: &Index,
+    catalog: &Path,
+    directory: &Path,
+) -> Result<(), Error> {
     let [contents, own, pogreb] = [CONTENTS, DIGEST, POGREB].map(|name| directory.join(name));
     check_old(catalog, &contents, &own)?;
     // opm prefers this directory, and stops if its digest is not that of the catalog.
@@ -117,10 +153,27 @@ pub(crate) fn write(index: &Index, catalog: &Path, directory: &Path) -> Result<(
         remove(&contents, |path| fs::remove_dir_all(path))
     };
     clear()?;
-    let written = write_contents(index, &contents)
+    let written = write_contents(index, &contents, &mut room)
         .and_then(|()| digest(catalog, &contents))
-        .and_then(|digest| write_file(&own, digest.as_bytes()));
-    written.inspect_err(|_| _ = clear())
+        .and_then(|digest| write_file(&own, |file| file.write_all(digest.as_bytes())));
+    written.map(|_| ()).inspect_err(|_| _ = clear())
+}
+
+impl Room {
+    /// Returns the room for the cache of a catalog whose texts have `len` bytes.
+    fn for_texts(len: u64) -> Self {
+        Self::new(len.saturating_mul(MAX_RATIO).max(SMALL))
+    }
+
+    fn new(limit: u64) -> Self {
+        Self { limit, rest: limit }
+    }
+
+    fn take(&mut self, n_bytes: u64) -> Result<(), Error> {
+        let rest = self.rest.checked_sub(n_bytes);
+        self.rest = rest.ok_or(Error::Size { limit: self.limit })?;
+        Ok(())
+    }
 }
 
 /// Checks that the files in the place of a cache are an older cache, and not the catalog or other
@@ -155,23 +208,25 @@ fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
-fn write_contents(index: &Index, contents: &Path) -> Result<(), Error> {
+fn write_contents(index: &Index, contents: &Path, room: &mut Room) -> Result<(), Error> {
     // First, because each file repeats the names.
     for key in &*index.listed {
         check_names(key)?;
+        room.take(FILE)?;
     }
     create_directory(contents)?;
-    write_json(&contents.join(PACKAGES), &packages(index))?;
+    room.take(write_json(&contents.join(PACKAGES), &packages(index))?)?;
     for Key { channel, package, name } in &*index.listed {
         let Ok(located) = index.entry(package, channel, Some(name)) else { continue };
         let path = contents.join(format!("{package}_{channel}_{name}.json"));
-        write_bundle(index, &located, &path).map_err(|error| match error {
+        let written = write_bundle(index, &located, &path).map_err(|error| match error {
             // The names of two bundles lead to the same file.
             Error::System { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
                 Error::Name(shorten(name))
             }
             error => error,
-        })?;
+        });
+        room.take(written?)?;
     }
     for (schema, packages) in &index.records.others {
         for (package, spans) in packages {
@@ -187,11 +242,16 @@ fn write_contents(index: &Index, contents: &Path) -> Result<(), Error> {
                 create_directory(directory)?;
             }
             for span in spans {
+                room.take(FILE + span.len() as u64)?;
                 let mut blob = Vec::new();
                 index.content.read(*span, &mut blob).map_err(failed(&directory))?;
                 let mut hash = FnvHasher::default();
                 hash.write(&blob);
-                write_file(&directory.join(format!("{:x}.json", hash.finish())), &blob)?;
+                let path = directory.join(format!("{:x}.json", hash.finish()));
+                // The format has one file for equal metas.
+                if !path.exists() {
+                    write_file(&path, |file| file.write_all(&blob))?;
+                }
             }
         }
     }
@@ -246,7 +306,7 @@ fn cached_channel<'i>(package: &'i str, name: &'i str, channel: &'i Channel) -> 
     CachedChannel { name, head: &channel.head, bundles: cached.collect(), deprecation }
 }
 
-fn write_bundle(index: &Index, located: &Located<'_>, path: &Path) -> Result<(), Error> {
+fn write_bundle(index: &Index, located: &Located<'_>, path: &Path) -> Result<u64, Error> {
     let encoded = bundle::encode_complete(index, located).map_err(failed(path))?;
     let decoded = message::Bundle::decode(encoded.0).map_err(io::Error::other);
     write_json(path, &decoded.map_err(failed(path))?)
@@ -259,22 +319,26 @@ fn remove(path: &Path, remove: impl Fn(&Path) -> io::Result<()>) -> Result<(), E
     }
 }
 
-/// Writes the JSON of `value` to a new file.
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
-    let write = || {
-        let mut file = BufWriter::new(File::create_new(path)?);
-        serde_json::to_writer(&mut file, value)?;
-        file.flush()?;
-        allow(path, 0o644)
-    };
-    write().map_err(failed(path))
+/// Writes the JSON of `value` to a new file, and returns its length in bytes.
+fn write_json(path: &Path, value: &impl Serialize) -> Result<u64, Error> {
+    write_file(path, |file| Ok(serde_json::to_writer(file, value)?))
 }
 
-/// Writes a file that every user can read, whatever the umask of the process: upstream's caches
-/// cannot be read by other users, which prevents them from being served.
-fn write_file(path: &Path, text: &[u8]) -> Result<(), Error> {
-    let written = fs::write(path, text);
-    written.and_then(|()| allow(path, 0o644)).map_err(failed(path))
+/// Writes a new file that every user can read, whatever the umask of the process: upstream's caches
+/// cannot be read by other users, which prevents them from being served. Returns its length in
+/// bytes.
+fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<u64, Error> {
+    let create = || {
+        let mut file = BufWriter::new(File::create_new(path)?);
+        write(&mut file)?;
+        file.flush()?;
+        allow(path, 0o644)?;
+        Ok(file.get_ref().metadata()?.len())
+    };
+    create().map_err(failed(path))
 }
 
 fn create_directory(path: &Path) -> Result<(), Error> {

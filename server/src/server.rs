@@ -145,8 +145,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Returns an error if the cache cannot be written, or if its format cannot represent the names
-    /// in the catalog.
+    /// Returns an error if the cache cannot be written, if its format cannot represent the names in
+    /// the catalog, or if the cache would be many times as large as the catalog.
     pub fn write_opm_cache(&self, catalog: &Path, directory: &Path) -> Result<(), OpmCacheError> {
         opm::write(&self.index, catalog, directory)
     }

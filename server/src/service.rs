@@ -221,12 +221,15 @@ impl generated::experimental_registry_server::ExperimentalRegistry for Service {
         let ExperimentalListPackageCustomSchemasRequest { schema, package_name } =
             request.into_inner();
         custom::check(&schema, &package_name)?;
-        let others = self.index.records.others.get(&schema);
-        let spans = others.and_then(|it| it.get(&package_name)).cloned().unwrap_or_default();
         let index = Arc::clone(&self.index);
-        let messages = stream::iter(spans).map(move |span| {
+        let n_metas = index.others(&schema, &package_name).len();
+        // A copy of the list would be as large as the catalog, for each call.
+        let messages = stream::iter(0..n_metas).map(move |at| {
+            let Some(span) = index.others(&schema, &package_name).get(at) else {
+                return Err(Status::internal("the index is damaged"));
+            };
             let mut json = Vec::new();
-            index.content.read(span, &mut json).map_err(|error| failed(&error))?;
+            index.content.read(*span, &mut json).map_err(|error| failed(&error))?;
             let message: Struct = custom::to_struct(&json)?;
             Ok(Message(Bytes::from(message.encode_to_vec())))
         });

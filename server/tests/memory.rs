@@ -128,6 +128,25 @@ async fn a_long_name_of_a_channel_is_not_repeated_for_each_entry() {
     drop((replacing, providing));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_metas_is_not_copied_for_each_call() {
+    let _lock = LOCK.lock().await;
+    // The list has 16 bytes for each meta.
+    let catalog = catalog(1) + &"---\n{schema: a}\n".repeat(100_000);
+    let running = Running::start(&catalog, |_| {}).await;
+    let client = running.narrow_client().await;
+    let before = resident();
+    let calls = (0..200).map(|_| client.clone());
+    let streams = join_all(calls.map(|mut client| async move {
+        // Only the headers are received.
+        client.begin_others("a").await.unwrap()
+    }));
+    let streams = streams.await;
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 100 << 20, "{} MiB for {} streams", grown >> 20, streams.len());
+    drop(streams);
+}
+
 #[tokio::test]
 async fn a_cache_for_opm_that_cannot_be_written_takes_little_memory() {
     let _lock = LOCK.lock().await;

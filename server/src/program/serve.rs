@@ -132,15 +132,18 @@ fn load(args: &Args) -> Result<Option<Loaded>, Failure> {
     Ok(Some(Loaded { server, metas }))
 }
 
+/// Logs why a cache was not used. The reason can quote the cache, which can come from others.
 fn report(cache: &CacheState) {
+    let line = |text| unlade_text::line(text);
     match cache {
         CacheState::Written { reason } => {
-            tracing::info!("the cache was not used: {reason}; wrote a new cache");
+            tracing::info!("the cache was not used: {}; wrote a new cache", line(reason));
         }
         CacheState::Unusable { reason, failure } => {
-            warn(&format!(
+            let (reason, failure) = (line(reason), line(failure));
+            tracing::warn!(
                 "the cache was not used: {reason}; failed to write a new cache: {failure}"
-            ));
+            );
         }
         _ => {}
     }
@@ -162,8 +165,10 @@ fn write_caches(server: &Server, args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     match server.write_opm_cache(&args.catalog, directory) {
-        // This server can serve the catalog. opm can build its own format, which has no such limit.
-        Err(error @ OpmCacheError::Name(_)) => warn(&format!("{error}; opm cannot use this cache")),
+        // This server can serve the catalog. opm can build its own format, which has no such limits.
+        Err(error @ (OpmCacheError::Name(_) | OpmCacheError::Size { .. })) => {
+            warn(&format!("{error}; opm cannot use this cache"));
+        }
         written => written?,
     }
     Ok(())
@@ -188,8 +193,8 @@ async fn serve(
         tracing::info!(address = %listener.local_addr()?, "serving the HTTP API");
         listeners.http = Some((listener, metas));
     }
-    let (catalog, cache) = (args.catalog.display(), server.cache());
-    tracing::info!(%catalog, port, %cache, "serving the catalog");
+    let (catalog, cache) = (args.catalog.display().to_string(), server.cache());
+    tracing::info!(catalog = %unlade_text::line(&catalog), port, %cache, "serving the catalog");
     server.serve(listeners, stop).await?;
     Ok(())
 }
@@ -210,4 +215,31 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Listen> {
         listener => listener,
     };
     listener.map_err(|source| Listen { address, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Seek as _};
+
+    use super::*;
+
+    #[test]
+    fn a_cache_does_not_forge_or_fill_the_log() {
+        let key = format!("x`\n2026 ERROR stopped \u{202e}{}", "k".repeat(1 << 20));
+        let (reason, failure) = (format!("unknown field `{key}"), "the disk is full".to_owned());
+        let written = CacheState::Written { reason: reason.clone() };
+        let unusable = CacheState::Unusable { reason, failure };
+        for (cache, end) in [(written, "; wrote a new cache\n"), (unusable, "the disk is full\n")] {
+            let mut file = tempfile::tempfile().unwrap();
+            let log = tracing_subscriber::fmt().with_writer(Arc::new(file.try_clone().unwrap()));
+            tracing::subscriber::with_default(log.finish(), || report(&cache));
+            let mut text = String::new();
+            file.rewind().unwrap();
+            file.read_to_string(&mut text).unwrap();
+            assert!(text.len() < 10_000, "{} bytes", text.len());
+            assert!(text.contains(r"x`\n2026 ERROR stopped \u{202e}kkk"), "{text}");
+            assert_eq!(text.lines().count(), 1, "{text}");
+            assert!(text.ends_with(end), "{text}");
+        }
+    }
 }

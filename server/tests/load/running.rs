@@ -13,14 +13,15 @@ use tokio::time::timeout;
 use tonic::client::Grpc;
 use tonic::codec::Codec;
 use tonic::codegen::http::uri::PathAndQuery;
+use tonic::metadata::MetadataValue;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_prost::ProstCodec;
 use unlade_server::message::{
-    Bundle, GetAllProvidersRequest, GetAllReplacementsRequest, GetBundleRequest, GetPackageRequest,
-    ListBundlesRequest, Package,
+    Bundle, ExperimentalListPackageCustomSchemasRequest, GetAllProvidersRequest,
+    GetAllReplacementsRequest, GetBundleRequest, GetPackageRequest, ListBundlesRequest, Package,
 };
 use unlade_server::{Options, ServeError, Server};
 
@@ -163,6 +164,17 @@ impl Client {
         self.begin("/api.Registry/GetChannelEntriesThatProvide", request).await
     }
 
+    /// Calls `ExperimentalListPackageCustomSchemas`, and does not read the response after its
+    /// headers.
+    pub(crate) async fn begin_others(&mut self, schema: &str) -> Result<Streaming<Bundle>, Status> {
+        let request = ExperimentalListPackageCustomSchemasRequest {
+            schema: schema.to_owned(),
+            package_name: String::new(),
+        };
+        let path = "/api.ExperimentalRegistry/ExperimentalListPackageCustomSchemas";
+        self.begin(path, request).await
+    }
+
     pub(crate) async fn package(&mut self, name: &str) -> Result<Package, Status> {
         let codec = ProstCodec::<GetPackageRequest, Package>::default();
         let request = GetPackageRequest { name: name.to_owned() };
@@ -186,7 +198,12 @@ impl Client {
         let codec = ProstCodec::<I, Bundle>::default();
         let path = PathAndQuery::from_static(path);
         within(self.ready()).await?;
-        let call = self.0.server_streaming(Request::new(message), path, codec);
+        let mut request = Request::new(message);
+        // The experimental method requires this header, and the others ignore it.
+        request
+            .metadata_mut()
+            .insert("x-acknowledge-experimental", MetadataValue::from_static("true"));
+        let call = self.0.server_streaming(request, path, codec);
         Ok(within(call).await?.into_inner())
     }
 
