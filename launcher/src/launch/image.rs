@@ -56,6 +56,8 @@ pub(super) enum Comparison {
 enum ImageComparison {
     Same(ObservedImage),
     Open(ObservedImage, Option<Failure>),
+    /// Another image may have been used, whatever other pods show.
+    Suspect(ObservedImage, Failure),
     Replaced(Failure),
 }
 
@@ -64,7 +66,17 @@ impl ImageComparison {
     fn digest(&self) -> Option<&str> {
         match self {
             Self::Same(observed) | Self::Open(observed, _) => observed.digest.as_deref(),
-            Self::Replaced(_) => None,
+            Self::Suspect(..) | Self::Replaced(_) => None,
+        }
+    }
+
+    /// Returns what is known of the image, and why that is not sufficient.
+    fn into_parts(self) -> (ObservedImage, Option<Failure>) {
+        match self {
+            Self::Same(observed) => (observed, None),
+            Self::Open(observed, why) => (observed, why),
+            Self::Suspect(observed, why) => (observed, Some(why)),
+            Self::Replaced(why) => (ObservedImage::default(), Some(why)),
         }
     }
 }
@@ -97,18 +109,11 @@ pub(super) fn compare(wanted: &Wanted, job: Option<&Sighting>, pods: &[&Sighting
         (ImageComparison::Same(bundle), ImageComparison::Same(tool)) => {
             Comparison::Same(Observed { bundle, tool })
         }
-        (
-            ImageComparison::Same(bundle) | ImageComparison::Open(bundle, None),
-            ImageComparison::Same(tool) | ImageComparison::Open(tool, None),
-        ) => Comparison::Open(Observed { bundle, tool }, None),
-        (
-            ImageComparison::Open(bundle, Some(why)),
-            ImageComparison::Same(tool) | ImageComparison::Open(tool, _),
-        )
-        | (
-            ImageComparison::Same(bundle) | ImageComparison::Open(bundle, None),
-            ImageComparison::Open(tool, Some(why)),
-        ) => Comparison::Open(Observed { bundle, tool }, Some(why)),
+        (bundle, tool) => {
+            let (bundle, bundle_failure) = bundle.into_parts();
+            let (tool, tool_failure) = tool.into_parts();
+            Comparison::Open(Observed { bundle, tool }, bundle_failure.or(tool_failure))
+        }
     }
 }
 
@@ -180,7 +185,7 @@ impl RequestedImage<'_> {
         let is_same = digests.next().is_some_and(|newest| digests.all(|it| it == newest));
         let decides = compared.into_iter().min_by_key(|it| match it {
             ImageComparison::Replaced(_) => 0,
-            ImageComparison::Same(_) | ImageComparison::Open(..) => 1,
+            _ => 1,
         });
         Some(match decides? {
             ImageComparison::Same(observed) if !is_same => {
@@ -236,6 +241,8 @@ impl RequestedImage<'_> {
                 None => is_named = false,
             }
         }
+        // A change of the container may have been in effect before it was reverted.
+        let is_steady = !seen.is_changed && !part.is_changed();
         let known = |source| observe(part, Some((wanted.to_owned(), source)));
         let by_reference = known(DigestSource::PodReference);
         let reports: Vec<_> = part.reports().map(|report| (report, digest_of(report))).collect();
@@ -243,28 +250,32 @@ impl RequestedImage<'_> {
         if let Some((report, _)) = other {
             return if !is_named {
                 ImageComparison::Replaced(self.replaced(seen, Some(report)))
-            } else if seen.is_changed {
-                ImageComparison::Open(
-                    by_reference,
-                    Some(self.unverified(seen, wanted, Some(report))),
-                )
-            } else {
+            } else if is_steady && !part.has_more() {
                 ImageComparison::Same(by_reference)
+            } else {
+                let why = self.unverified(seen, wanted, Some(report));
+                ImageComparison::Suspect(by_reference, why)
             };
         }
-        if reports.iter().any(|(_, digest)| digest.is_some()) {
-            return ImageComparison::Same(known(self.source));
-        }
-        if is_named && (part.has_reported || !self.needs_report) && part.reference().is_some() {
-            return ImageComparison::Same(by_reference);
-        }
+        let is_reported = reports.iter().any(|(_, digest)| digest.is_some());
         // Transient only with the digest in the reference, because admission treats the next pod
         // like this one.
-        let is_transient = is_named && !seen.is_changed;
-        ImageComparison::Open(
-            observe(part, None),
-            Some(self.unverified(seen, wanted, None).with_transience(is_transient)),
-        )
+        let unverified = || self.unverified(seen, wanted, None).with_transience(is_named);
+        if part.has_more() || (is_reported && !is_named && part.is_changed()) {
+            return ImageComparison::Suspect(observe(part, None), unverified());
+        }
+        if is_reported {
+            return ImageComparison::Same(known(self.source));
+        }
+        let is_sufficient = is_named && part.reference().is_some();
+        if is_sufficient && (!self.needs_report || (part.has_reported && is_steady)) {
+            return ImageComparison::Same(by_reference);
+        }
+        if is_named && is_steady {
+            ImageComparison::Open(observe(part, None), Some(unverified()))
+        } else {
+            ImageComparison::Suspect(observe(part, None), unverified())
+        }
     }
 
     fn replaced(&self, seen: &Sighting, found: Option<&str>) -> Failure {
@@ -296,14 +307,14 @@ fn combine_digests(compared: Vec<ImageComparison>) -> Option<ImageComparison> {
     let is_shown = compared.iter().any(|it| matches!(it, ImageComparison::Same(_)));
     let decides = compared.into_iter().min_by_key(|it| match it {
         ImageComparison::Replaced(_) => 0,
-        ImageComparison::Open(_, Some(why)) if !why.is_transient => 1,
+        ImageComparison::Suspect(..) => 1,
         ImageComparison::Same(_) => 2,
         ImageComparison::Open(..) => 3,
     });
     Some(match decides? {
         // Another pod of the same Job was not changed, so admission may leave the next one alone.
-        ImageComparison::Open(observed, Some(why)) if is_shown => {
-            ImageComparison::Open(observed, Some(why.with_transience(true)))
+        ImageComparison::Suspect(observed, why) if is_shown => {
+            ImageComparison::Suspect(observed, why.with_transience(true))
         }
         decides => decides,
     })

@@ -229,8 +229,10 @@ impl Watch {
             }
             Update::Pod(change) => {
                 let has_responded = !matches!(change, Change::Init);
-                if let Change::Apply(pod) | Change::InitApply(pod) | Change::Delete(pod) = &change {
-                    self.seen.note(pod);
+                match &change {
+                    Change::Apply(pod) | Change::InitApply(pod) => self.seen.note(pod),
+                    Change::Delete(pod) => self.seen.note_deletion(pod),
+                    Change::Init | Change::InitDone => {}
                 }
                 apply_keyed(change, &mut self.seen.pods, &mut self.listing.pods);
                 has_responded.then_some(PODS)

@@ -34,8 +34,7 @@ pub(in crate::launch) struct Sighting {
     absent: PartImages,
 }
 
-/// The references and reports of one image. Only the first two different values are kept, because
-/// it is enough to know that there are several.
+/// The references and reports of one image.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct PartImages {
     references: Values,
@@ -44,10 +43,15 @@ pub(super) struct PartImages {
     pub(super) has_reported: bool,
 }
 
+/// The maximum number of different values that are kept.
+const MAX_VALUES: usize = 8;
+
+/// The different values of a field, the first one first.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Values {
-    first: Option<String>,
-    other: Option<String>,
+    kept: Vec<String>,
+    /// Whether there are more.
+    has_more: bool,
 }
 
 impl Sighting {
@@ -84,6 +88,12 @@ impl Sighting {
             }
             self.absent.note_volume(unpack, "");
         }
+    }
+
+    /// Notes that the watch has lost the pod although it was not deleted: someone has removed its
+    /// label, and can change it unobserved.
+    pub(in crate::launch) fn note_loss(&mut self) {
+        self.is_changed = true;
     }
 
     /// Returns the image volume with this name.
@@ -163,35 +173,46 @@ impl PartImages {
 
     /// Returns the first reference, if there is one.
     pub(super) fn reference(&self) -> Option<&str> {
-        self.references.first.as_deref().filter(|reference| !reference.is_empty())
+        self.references.kept.first().map(String::as_str).filter(|reference| !reference.is_empty())
+    }
+
+    /// Checks whether the reference has changed.
+    pub(super) fn is_changed(&self) -> bool {
+        self.references.kept.len() > 1
+    }
+
+    /// Checks whether there are more references or reports than are kept.
+    pub(super) fn has_more(&self) -> bool {
+        self.references.has_more || self.reports.has_more
     }
 
     /// Returns the digest in the reference, if the reference has never changed.
     pub(super) fn named(&self) -> Option<String> {
-        let reference = self.reference().filter(|_| self.references.other.is_none())?;
+        let reference = self.reference().filter(|_| !self.is_changed())?;
         ImageReference::parse(reference).ok()?.digest().map(str::to_owned)
     }
 
     /// Returns the digest that the node reported, if the report has never changed.
     pub(super) fn reported(&self) -> Option<String> {
-        let report = self.reports.first.as_deref().filter(|_| self.reports.other.is_none())?;
+        let [report] = self.reports.kept.as_slice() else { return None };
         digest_of(report).map(str::to_owned)
     }
 }
 
 impl Values {
     fn note(&mut self, value: &str) {
-        match &self.first {
-            None => self.first = Some(value.to_owned()),
-            Some(first) if first != value && self.other.is_none() => {
-                self.other = Some(value.to_owned());
-            }
-            Some(_) => {}
+        if self.kept.iter().any(|kept| kept == value) {
+            return;
+        }
+        if self.kept.len() < MAX_VALUES {
+            self.kept.push(value.to_owned());
+        } else {
+            self.has_more = true;
         }
     }
 
     fn all(&self) -> impl Iterator<Item = &str> {
-        self.first.iter().chain(&self.other).map(String::as_str)
+        self.kept.iter().map(String::as_str)
     }
 }
 

@@ -283,11 +283,26 @@ fn every_pod_of_a_job_counts() {
     // Each of these may have written the content of another image before it was deleted.
     let tag = Shown { bundle: "registry.example/one:1", ..INJECTED };
     let changed = Shown { generation: 2, ..INJECTED };
+    assert_eq!(compared(&[&seen(&[tag]), &silent]), "open unverified for good");
     for (name, earlier) in [("a tag for it", seen(&[tag])), ("changed", seen(&[changed]))] {
         assert_eq!(compared(&[&verified, &earlier]), "open unverified", "{name}");
         assert_eq!(compared(&[&earlier, &verified]), "open unverified", "{name}, the newest");
-        assert_eq!(compared(&[&earlier, &silent]), "open unverified for good", "{name}, alone");
     }
+    let reported = Some(("registry.example/two@TWO", ""));
+    let other_report = Shown { generation: 2, reports: reported, ..INJECTED };
+    let mirrors = ["a.example/1@ONE", "b.example/2@ONE", "registry.example/evil:1"];
+    let third = mirrors.map(|bundle| Shown { bundle, reports: reported, ..INJECTED });
+    assert_eq!(compared(&[&verified, &seen(&[other_report])]), "open unverified");
+    assert_eq!(compared(&[&verified, &seen(&third)]), "replaced", "the third reference");
+    let of_one = Some(("a.example/1@ONE", ""));
+    let then_tag = [INJECTED, Shown { bundle: "registry.example/one:1", ..INJECTED }];
+    let then_tag = then_tag.map(|shown| Shown { reports: of_one, ..shown });
+    assert_eq!(compared(&[&seen(&then_tag)]), "open unverified for good", "changed after a report");
+    let many: Vec<_> = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
+        .map(|name| &*format!("{name}.example/1@ONE").leak())
+        .map(|bundle| Shown { bundle, reports: of_one, ..INJECTED })
+        .into();
+    assert_eq!(compared(&[&verified, &seen(&many)]), "open unverified", "too many references");
     assert_eq!(short(&compare(&wanted, Some(&other), &[&verified])), "replaced", "the Job's");
 }
 

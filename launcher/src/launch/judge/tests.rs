@@ -480,12 +480,28 @@ fn content_counts_once_its_image_is_verified() {
         let mut second = unpacking("b", phase, &state);
         second.spec.as_mut().unwrap().containers[0].image = Some(image.clone());
         second.metadata.creation_timestamp = Some(read(json!("2026-01-01T00:00:00Z")));
-        let mut seen = of(second);
-        seen.note(&running("registry.example/etcd:1", ""));
-        let mut budget = Budget::new(deadlines(), Duration::ZERO);
-        let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);
-        let state = judge.judge(&seen, Duration::from_secs(5)).state;
-        assert_eq!(short(&state), expected, "the second pod {name}");
+        let state = |seen: &Seen| {
+            let mut budget = Budget::new(deadlines(), Duration::ZERO);
+            let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);
+            short(&judge.judge(seen, Duration::from_secs(5)).state)
+        };
+        let mut changed = of(second.clone());
+        changed.note(&running("registry.example/etcd:1", ""));
+        assert_eq!(state(&changed), expected, "the second pod {name}");
+        // Someone has removed the label of the first pod, and may have changed it since.
+        let mut lost = of(second.clone());
+        let mut first = running(&image, "");
+        lost.note(&first);
+        first.metadata.labels = None;
+        lost.note_deletion(&first);
+        assert_eq!(state(&lost), expected, "the second pod {name}, the first one is lost");
+        let mut unseen = of(second);
+        let Presence::There(job) = &mut unseen.job else { panic!("no Job") };
+        job.status.as_mut().unwrap().failed = Some(1);
+        assert_eq!(state(&unseen), "written", "the Job counts the second pod only");
+        let Presence::There(job) = &mut unseen.job else { panic!("no Job") };
+        job.status.as_mut().unwrap().active = Some(1);
+        assert_eq!(state(&unseen), expected, "the second pod {name}, the first one is not seen");
     }
     let mut budget = Budget::new(deadlines(), Duration::ZERO);
     let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);

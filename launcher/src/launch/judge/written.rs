@@ -97,14 +97,32 @@ pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison 
         seen.images.values().filter(|image| image.is_owned_by(&attempt.uid)).collect();
     pods.sort_by_key(|pod| std::cmp::Reverse(pod.created));
     let comparison = compare(&attempt.wanted, job.as_ref(), &pods);
-    if matches!(comparison, Comparison::Open(..))
-        && let Some((writer, _)) = writer(seen, attempt, &attempt.config_map)
+    if matches!(comparison, Comparison::Replaced(_)) {
+        return comparison;
+    }
+    if let Some((writer, _)) = writer(seen, attempt, &attempt.config_map)
         && let Some(writer) = writer.uid().and_then(|uid| seen.images.get(&uid))
     {
         // The content is that of this pod, so the other pods do not matter.
         return compare(&attempt.wanted, job.as_ref(), &[writer]);
     }
-    comparison
+    match comparison {
+        Comparison::Same(images) if n_pods(seen) > pods.len() && images.bundle.digest.is_some() => {
+            let job = &attempt.job;
+            let message =
+                format!("a pod of the Job {job} was not observed, and may have used another image");
+            Comparison::Open(images, Some(Failure::new(Reason::ImageUnverified, message)))
+        }
+        comparison => comparison,
+    }
+}
+
+/// Returns the number of pods that the status of the Job counts. It counts pods of which the label
+/// was removed, and those that ended before the watch began.
+fn n_pods(seen: &Seen) -> usize {
+    let status = seen.job.object().and_then(|job| job.status.as_ref());
+    let counts = status.map_or([None; 3], |it| [it.active, it.failed, it.succeeded]);
+    counts.into_iter().flatten().filter_map(|count| usize::try_from(count).ok()).sum()
 }
 
 /// Checks whether a node may still report the image of a pod: no pod of the attempt was observed

@@ -53,8 +53,19 @@ pub(in crate::launch) struct Seen {
 impl Seen {
     /// Adds the images of a version of a pod.
     pub(in crate::launch) fn note(&mut self, pod: &Pod) {
-        let uid = pod.uid().unwrap_or_default();
-        self.images.entry(uid).or_default().note(pod);
+        self.sighting(pod).note(pod);
+    }
+
+    /// Notes that the watch reports a pod as deleted.
+    pub(in crate::launch) fn note_deletion(&mut self, pod: &Pod) {
+        self.note(pod);
+        if pod.metadata.deletion_timestamp.is_none() {
+            self.sighting(pod).note_loss();
+        }
+    }
+
+    fn sighting(&mut self, pod: &Pod) -> &mut Sighting {
+        self.images.entry(pod.uid().unwrap_or_default()).or_default()
     }
 }
 
