@@ -121,7 +121,7 @@ type Entries<'e> = BTreeMap<usize, &'e str>;
 pub fn apply(file: &[u8], edits: &[Edit<'_>], limits: &Limits) -> Result<Vec<u8>, Error> {
     let (mut parts, places, mut found) = find(file, edits, limits)?;
     let is_json = file.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-    let (mut changes, mut appended): (BTreeMap<_, Entries<'_>>, Vec<_>) = Default::default();
+    let (mut by_document, mut appended): (BTreeMap<_, Entries<'_>>, Vec<_>) = Default::default();
     for edit in edits {
         match edit {
             Edit::Append { json } => appended.push(json),
@@ -130,12 +130,12 @@ pub fn apply(file: &[u8], edits: &[Edit<'_>], limits: &Limits) -> Result<Vec<u8>
                     let (schema, name) = (shorten(target.schema), shorten(target.name));
                     Error::Missing { schema, name }
                 })?;
-                changes.entry(at).or_default().insert(*index, *entry);
+                by_document.entry(at).or_default().insert(*index, *entry);
             }
         }
     }
     let (mut texts, mut last) = (BTreeMap::new(), None);
-    for (at, entries) in &changes {
+    for (at, entries) in &by_document {
         let Some(part) = parts.get_mut(*at) else { continue };
         let text = file.get(part.start..part.start + part.len).map(str::from_utf8);
         let meta = found.take().map(|(_, meta)| meta);
@@ -145,7 +145,7 @@ pub fn apply(file: &[u8], edits: &[Edit<'_>], limits: &Limits) -> Result<Vec<u8>
         };
         // This document alone, because reading the whole file for each of many documents takes
         // minutes.
-        if changes.len() > 1 {
+        if by_document.len() > 1 {
             let is_right = |text: &String| read_alone(text, is_json, limits, part.digest).is_some();
             candidates = candidates.into_iter().find(is_right).into_iter().collect();
         }

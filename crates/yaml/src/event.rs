@@ -111,17 +111,17 @@ pub(super) fn parse<T>(
     }
 }
 
-/// Runs a parser to the end of the document. Panics become errors.
 /// Returns the work for the tokens before a failure at `at` that have not become events: the parser
 /// reads up to 1024 bytes until it knows that a collection is not a key, and visits all open ones
-/// at each token, which may have two bytes.
+/// at each token, which may have two bytes. Closing brackets do not count, because they may be in a
+/// comment.
 fn lookahead(text: &str, at: usize) -> u64 {
     let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
-    let count = |brackets: [u8; 2]| before.iter().filter(|byte| brackets.contains(byte)).count();
-    let open = count([b'[', b'{']).saturating_sub(count([b']', b'}'])).min(super::FLOW_DEPTH);
-    (before.len().min(1024) * open / 2) as u64
+    let n_open = before.iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
+    (before.len().min(1024) * n_open.min(super::FLOW_DEPTH) / 2) as u64
 }
 
+/// Runs a parser to the end of the document. Panics become errors.
 fn run(
     mut parser: impl Parser,
     mut take: impl FnMut(Event) -> Result<(), Error>,
