@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use unlade_bundle::annotation;
 use unlade_config_map::{mark, protocol::record};
 use unlade_diagnose::job_condition;
+use unlade_text::excerpt;
 
 use crate::{FailureRecord, Reason};
 
@@ -146,7 +147,8 @@ impl JobRecord {
     /// Returns the record of a Job whose ConfigMap is unknown.
     pub(super) fn new(job: &Job) -> Self {
         Self {
-            job: job.metadata.name.as_deref().unwrap_or_default().into(),
+            // A table repeats the name for each ConfigMap. Names on a cluster fit.
+            job: excerpt::shorten(job.metadata.name.as_deref().unwrap_or_default()).into(),
             uid: job.metadata.uid.as_deref().unwrap_or_default().into(),
             created: job.metadata.creation_timestamp.clone(),
             has_written: false,
