@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use unlade_text::Escaping;
+use unlade_text::{self as text, Escaping};
 use unlade_yaml as yaml;
 
 /// The format of a sequence of documents.
@@ -77,10 +77,11 @@ pub(crate) fn print(text: &[u8]) -> io::Result<()> {
     stdout.write_all(text).and_then(|()| stdout.flush())
 }
 
-/// Writes `lines` to standard output.
+/// Writes `lines` to standard output, and escapes them. They can contain names that an API server
+/// sent.
 pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>) -> io::Result<()> {
     let mut stdout = stdout();
-    lines.into_iter().try_for_each(|line| writeln!(stdout, "{line}"))?;
+    lines.into_iter().try_for_each(|line| writeln!(stdout, "{}", text::line(&line)))?;
     stdout.flush()
 }
 
