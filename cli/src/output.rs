@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
-use unlade_text::Escaping;
+use serde::{Serialize, Serializer, ser::Error as _, ser::SerializeSeq as _};
+use serde_json::{Value, json};
+use unlade_text::{self as text, Escaping};
 use unlade_yaml as yaml;
 
 /// The format of a sequence of documents.
@@ -52,16 +53,57 @@ impl<W: Write> Documents<W> {
             return self.write(&items);
         };
         self.write(&[first])?;
-        rest.iter().try_for_each(|item| {
-            yaml::write_to(&serde_json::to_value([item])?, &mut self.to)?;
-            Ok(())
-        })
+        self.write_items(rest)
+    }
+
+    /// Writes a List of the objects of a cluster, as kubectl does. Only one object at a time is a
+    /// value in memory.
+    pub(crate) fn write_objects(&mut self, items: &[impl Serialize]) -> io::Result<()> {
+        let metadata = json!({"resourceVersion": ""});
+        if self.form != Form::Yaml || items.is_empty() {
+            return self.write(&List { api_version: "v1", items, kind: "List", metadata });
+        }
+        self.write(&json!({"apiVersion": "v1"}))?;
+        // As in kubectl, the items of a list in a mapping are not indented.
+        self.to.write_all(b"items:\n")?;
+        self.write_items(items)?;
+        yaml::write_to(&json!({"kind": "List", "metadata": metadata}), &mut self.to)
+    }
+
+    /// Writes items of a YAML list.
+    fn write_items(&mut self, items: &[impl Serialize]) -> io::Result<()> {
+        items
+            .iter()
+            .try_for_each(|item| yaml::write_to(&serde_json::to_value([item])?, &mut self.to))
     }
 
     /// Flushes the output.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.to.flush()
     }
+}
+
+/// A List of the objects of a cluster.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase", bound = "T: Serialize")]
+struct List<'a, T> {
+    api_version: &'static str,
+    #[serde(serialize_with = "serialize_values")]
+    items: &'a [T],
+    kind: &'static str,
+    metadata: Value,
+}
+
+/// Serializes each item as a value, because the keys of a value are sorted, as kubectl sorts them.
+fn serialize_values<T: Serialize, S: Serializer>(
+    items: &&[T],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut sequence = serializer.serialize_seq(Some(items.len()))?;
+    for item in *items {
+        sequence.serialize_element(&serde_json::to_value(item).map_err(S::Error::custom)?)?;
+    }
+    sequence.end()
 }
 
 /// Writes one indented JSON document to standard output.
@@ -77,10 +119,11 @@ pub(crate) fn print(text: &[u8]) -> io::Result<()> {
     stdout.write_all(text).and_then(|()| stdout.flush())
 }
 
-/// Writes `lines` to standard output.
+/// Writes `lines` to standard output, and escapes them. They can contain names that an API server
+/// sent.
 pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>) -> io::Result<()> {
     let mut stdout = stdout();
-    lines.into_iter().try_for_each(|line| writeln!(stdout, "{line}"))?;
+    lines.into_iter().try_for_each(|line| writeln!(stdout, "{}", text::line(&line)))?;
     stdout.flush()
 }
 
@@ -92,7 +135,33 @@ pub(crate) fn stdout() -> impl Write {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    /// An object that counts how many objects were serialized.
+    struct Object<'n>(&'n Cell<usize>);
+
+    impl Serialize for Object<'_> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            self.0.set(self.0.get() + 1);
+            serializer.serialize_str("object")
+        }
+    }
+
+    /// The counts of an [`Object`] when something was written.
+    struct Counts<'n>(&'n Cell<usize>, Vec<usize>);
+
+    impl Write for Counts<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.1.push(self.0.get());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
 
     fn written(form: Form) -> String {
         let mut text = Vec::new();
@@ -118,6 +187,45 @@ mod tests {
                 Documents::new(form, &mut list).write_list(items).unwrap();
                 assert_eq!(whole, list, "{form:?}");
             }
+        }
+    }
+
+    #[test]
+    fn objects_are_written_one_by_one_as_they_are_at_once() {
+        #[derive(Serialize)]
+        struct Object {
+            metadata: Value,
+            data: Value,
+        }
+        let items = [
+            Object { metadata: json!({"name": "a"}), data: json!({"a": "b\nc", "d": {}}) },
+            Object { metadata: json!({}), data: json!([]) },
+        ];
+        for form in [Form::Json, Form::Yaml] {
+            for items in [&items[..], &[]] {
+                let list = json!({
+                    "apiVersion": "v1",
+                    "items": items,
+                    "kind": "List",
+                    "metadata": {"resourceVersion": ""},
+                });
+                let (mut whole, mut objects) = (Vec::new(), Vec::new());
+                Documents::new(form, &mut whole).write(&list).unwrap();
+                Documents::new(form, &mut objects).write_objects(items).unwrap();
+                assert_eq!(whole, objects, "{form:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_object_is_written_before_the_next_one_is_serialized() {
+        for form in [Form::Json, Form::Yaml] {
+            let n_serialized = Cell::new(0);
+            let mut counts = Counts(&n_serialized, Vec::new());
+            let objects = [(); 3].map(|()| Object(&n_serialized));
+            Documents::new(form, &mut counts).write_objects(&objects).unwrap();
+            counts.1.dedup();
+            assert_eq!(counts.1, [0, 1, 2, 3], "{form:?}");
         }
     }
 

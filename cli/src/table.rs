@@ -23,8 +23,8 @@ pub(crate) enum Align {
     Right,
 }
 
-/// The maximum width of a column that is not cut. Each row has the blanks of the widest one, so a
-/// single long cell would make all rows as long.
+/// The maximum width of a column whose cells are not cut. Each row has the blanks of the widest
+/// one, so a single long cell would make all rows as long.
 const MAX_WIDTH: usize = 200;
 
 /// Writes rows without keeping them, because there can be hundreds of thousands. All cells are
@@ -112,14 +112,18 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         self.rows.len() <= 1
     }
 
-    /// Writes the table. If `width` is not `None`, the widest texts are cut to fit into it.
-    pub(crate) fn write(&self, to: &mut String, width: Option<usize>, palette: &Palette) {
-        let widths = self.widths(width);
+    /// Writes the table. If `limit` is not `None`, the widest texts are cut to fit into it. Otherwise
+    /// no text is cut, and cells longer than [`MAX_WIDTH`] are not aligned.
+    pub(crate) fn write(&self, to: &mut String, limit: Option<usize>, palette: &Palette) {
+        let widths = self.widths(limit);
         for (index, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
             let columns = row.iter().zip(widths).zip(self.align).zip(self.is_hidden);
             for (((cell, width), align), _) in columns.filter(|(_, is_hidden)| !is_hidden) {
-                push_cell(&mut line, &cut(cell, width), width, align);
+                match limit {
+                    Some(_) => push_cell(&mut line, &cut(cell, width), width, align),
+                    None => push_cell(&mut line, cell, width, align),
+                }
             }
             let line = line.trim_end();
             let heading = palette.heading;
@@ -138,7 +142,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
                 *width = if is_hidden { 0 } else { (*width).max(cell.width()) };
             }
         }
-        let Some(limit) = limit else { return widths };
+        let Some(limit) = limit else { return widths.map(|width| width.min(MAX_WIDTH)) };
         let n_shown = self.is_hidden.iter().filter(|is_hidden| !**is_hidden).count();
         let gaps = GAP * n_shown.saturating_sub(1);
         loop {
@@ -238,9 +242,15 @@ mod tests {
     #[test]
     fn a_long_cell_does_not_make_other_rows_long() {
         let long = "a".repeat(5_000);
-        let text = print_rows(&[[&long, "b"], ["c", "d"]], None);
-        let lengths: Vec<_> = text.lines().map(str::len).collect();
-        assert_eq!(lengths, [5_000 + GAP + 1, MAX_WIDTH + GAP + 1]);
+        let rows = [[&long, "b"], ["c", "d"]];
+        let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+        for row in rows {
+            table.push(row);
+        }
+        for text in [print_rows(&rows, None), print(&table, None)] {
+            let lengths: Vec<_> = text.lines().map(str::len).collect();
+            assert_eq!(lengths, [5_000 + GAP + 1, MAX_WIDTH + GAP + 1]);
+        }
     }
 
     #[test]

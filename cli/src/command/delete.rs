@@ -59,10 +59,10 @@ pub(super) fn run(args: Delete, screen: &Screen) -> Result<(), Error> {
                 }
             };
             let line = match output {
-                Some(_) => format!("configmap/{name}\n"),
+                Some(_) => format!("configmap/{name}"),
                 None => format_line(&name, all_namespaces.then_some(&namespace), &owned, dry_run),
             };
-            output::print(line.as_bytes()).map_err(Error::Output)?;
+            output::print_lines([line]).map_err(Error::Output)?;
         }
         failures.into_result()
     })
@@ -103,6 +103,5 @@ fn format_line(
     if !owned.is_empty() {
         _ = write!(line, ", and with it {}", owned.join(", "));
     }
-    line.push('\n');
     line
 }

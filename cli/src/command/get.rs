@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use serde_json::json;
 use unlade_launcher::{Inventory, Scope, inventory::Item};
 
 use super::failure::Failures;
@@ -109,12 +108,7 @@ async fn write(
     match config_maps.as_slice() {
         [one] if names.len() == 1 => documents.write(one),
         [] if !names.is_empty() => Ok(()),
-        many => {
-            let metadata = json!({"resourceVersion": ""});
-            let list =
-                json!({"apiVersion": "v1", "items": many, "kind": "List", "metadata": metadata});
-            documents.write(&list)
-        }
+        many => documents.write_objects(many),
     }
     .and_then(|()| documents.finish())
     .map_err(Error::Output)

@@ -291,3 +291,21 @@ fn a_name_that_fails_does_not_keep_the_command_from_the_others() {
     }
     assert_eq!(cluster.server.count("configmaps"), 0);
 }
+
+#[test]
+fn names_of_objects_are_escaped_on_a_terminal() {
+    let cluster = Cluster::new(Server::new(State::fill));
+    let name = cluster.run(&["launch", IMAGE, "-o", "name"]).success();
+    for kind in ["configmaps", "jobs"] {
+        let mut object = cluster.server.objects(kind, "").remove(0);
+        object["metadata"]["name"] = "red\u{1b}[31m".into();
+        cluster.server.put(kind, object);
+    }
+    let names = cluster.run(&["get", "-o", "name"]).success();
+    assert!(names.contains("configmap/red\\u{1b}[31m\n"), "{names:?}");
+    let deleted = cluster.run(&["delete", name.trim()]).success();
+    assert!(deleted.contains("Job/red\\u{1b}[31m"), "{deleted:?}");
+    for text in [names, deleted] {
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+    }
+}

@@ -9,7 +9,7 @@ use unlade_config_map::decode;
 use unlade_diagnose::last_occurrence;
 use unlade_loader as loader;
 
-use super::{item::Item, list, object, remove};
+use super::{item::Item, item::JobRecord, list, object, remove};
 use crate::call::send_for_value;
 use crate::load::load_bundle;
 use crate::seal::Seal;
@@ -59,8 +59,7 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
         send_for_value(&read_role, || roles.get_opt(&name)),
     );
     let mut unreadable = Vec::new();
-    let jobs = unwrap_or_record(jobs, &mut unreadable);
-    let mut jobs: Vec<Job> = jobs.into_values().flatten().collect();
+    let mut jobs = unwrap_or_record(jobs, &mut unreadable);
     let mut pods = unwrap_or_record(pods, &mut unreadable);
     let owned = unwrap_or_record(owned, &mut unreadable);
     let role = unwrap_or_record(role, &mut unreadable);
@@ -75,7 +74,7 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
     let events = unwrap_or_record(events, &mut unreadable);
     let report = load_bundle(&config_map, &loader::Options::default()).map(|loaded| loaded.report);
     Description {
-        item: Item::new(&config_map, &jobs),
+        item: Item::new(&config_map, jobs.iter().map(JobRecord::new).collect()),
         config_map,
         jobs,
         pods,

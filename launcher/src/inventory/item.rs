@@ -1,13 +1,14 @@
 //! [`Item`]: a ConfigMap in a list, with a state that is derived from its annotations and Jobs.
 
-use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use unlade_bundle::annotation;
 use unlade_config_map::{mark, protocol::record};
 use unlade_diagnose::job_condition;
+use unlade_text::excerpt;
 
 use crate::{FailureRecord, Reason};
 
@@ -56,10 +57,10 @@ pub enum State {
 #[non_exhaustive]
 pub struct JobRecord {
     /// The name of the Job.
-    pub job: String,
+    pub job: Arc<str>,
     /// The uid of the Job. The ConfigMap has it as `unlade.dev/attempt` once the Job has written
     /// it.
-    pub uid: String,
+    pub uid: Arc<str>,
     /// When the Job was created.
     pub created: Option<Time>,
     /// Whether this Job wrote the content of the ConfigMap.
@@ -74,20 +75,20 @@ pub enum JobEnd {
     /// The Job completed.
     Complete,
     /// The Job failed, with the reason of its condition.
-    Failed(String),
+    Failed(Arc<str>),
 }
 
 impl Item {
-    /// Returns the item of a ConfigMap, of which only the metadata is used, and of `jobs` that have
-    /// its label.
-    pub(super) fn new(config_map: &ConfigMap, jobs: &[Job]) -> Self {
+    /// Returns the item of a ConfigMap, of which only the metadata is used, and of its Jobs.
+    pub(super) fn new(config_map: &ConfigMap, mut attempts: Vec<JobRecord>) -> Self {
         let metadata = &config_map.metadata;
         let annotations = metadata.annotations.as_ref();
         let annotation_value =
             |key: &str| annotations.and_then(|annotations| annotations.get(key)).cloned();
-        let attempt = annotation_value(mark::ATTEMPT);
-        let mut attempts: Vec<_> =
-            jobs.iter().map(|job| JobRecord::new(job, attempt.as_deref())).collect();
+        let written_by = annotation_value(mark::ATTEMPT);
+        for attempt in &mut attempts {
+            attempt.has_written = written_by.as_deref() == Some(&attempt.uid);
+        }
         // The Job of a pack has a number of its own.
         attempts.sort_by_key(|it| (it.created.clone(), number(&it.job), it.job.clone()));
         // A record of another version of unlade may not be readable here.
@@ -124,7 +125,7 @@ impl Item {
 
     /// Returns the name of the last Job that still exists.
     pub fn job(&self) -> Option<&str> {
-        self.attempts.last().map(|attempt| attempt.job.as_str())
+        self.attempts.last().map(|attempt| &*attempt.job)
     }
 
     /// Returns the status for a column of a table: `Unpacked`, `Unpacking`, `Pending`,
@@ -143,13 +144,14 @@ impl Item {
 }
 
 impl JobRecord {
-    fn new(job: &Job, written_by: Option<&str>) -> Self {
-        let uid = job.metadata.uid.clone().unwrap_or_default();
+    /// Returns the record of a Job whose ConfigMap is unknown.
+    pub(super) fn new(job: &Job) -> Self {
         Self {
-            job: job.metadata.name.clone().unwrap_or_default(),
+            // A table repeats the name for each ConfigMap. Names on a cluster fit.
+            job: excerpt::shorten(job.metadata.name.as_deref().unwrap_or_default()).into(),
+            uid: job.metadata.uid.as_deref().unwrap_or_default().into(),
             created: job.metadata.creation_timestamp.clone(),
-            has_written: written_by == Some(uid.as_str()),
-            uid,
+            has_written: false,
             end: JobEnd::from_job(job),
         }
     }
@@ -163,7 +165,7 @@ impl JobEnd {
             return Some(Self::Complete);
         }
         let failed = job_condition(job, "Failed")?;
-        Some(Self::Failed(failed.reason.clone().unwrap_or_default()))
+        Some(Self::Failed(failed.reason.as_deref().unwrap_or_default().into()))
     }
 }
 
@@ -176,9 +178,6 @@ impl fmt::Display for JobEnd {
         }
     }
 }
-
-/// The Jobs of each ConfigMap, by the namespace and the name of the ConfigMap.
-pub(super) type JobsOf = BTreeMap<(String, String), Vec<Job>>;
 
 /// Returns the number of an attempt, which is the end of the Job's name.
 fn number(job: &str) -> Option<u64> {
@@ -201,15 +200,15 @@ mod tests {
         config_map
     }
 
-    fn job(name: &str, uid: &str, condition: Option<&str>) -> Job {
+    fn job(name: &str, uid: &str, condition: Option<&str>) -> JobRecord {
         let conditions = condition.map(|type_| {
             vec![json!({"type": type_, "status": "True", "reason": "PodFailurePolicy"})]
         });
-        serde_json::from_value(json!({
+        let job = json!({
             "metadata": {"name": name, "uid": uid},
             "status": {"conditions": conditions.unwrap_or_default()},
-        }))
-        .unwrap()
+        });
+        JobRecord::new(&serde_json::from_value(job).unwrap())
     }
 
     fn failure() -> String {
@@ -249,34 +248,34 @@ mod tests {
             ),
             (vec![filled, by_1, failed], vec![], "Unpacked,ImageNotFound"),
         ] {
-            let item = Item::new(&config_map(&annotations), &jobs);
+            let item = Item::new(&config_map(&annotations), jobs);
             assert_eq!(item.status(), status, "{annotations:?} {:?}", item.attempts);
         }
         let mut config_map = config_map(&[filled]);
         config_map.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
-        assert_eq!(Item::new(&config_map, &[]).status(), "Terminating");
+        assert_eq!(Item::new(&config_map, Vec::new()).status(), "Terminating");
     }
 
     #[test]
     fn the_newest_job_is_the_last_one_whatever_its_number() {
-        let at = |created: i64, mut job: Job| {
-            job.metadata.creation_timestamp = Some(Time(Timestamp::from_second(created).unwrap()));
+        let at = |created: i64, mut job: JobRecord| {
+            job.created = Some(Time(Timestamp::from_second(created).unwrap()));
             job
         };
         // Its first Jobs were ended by other launches, and then a pack filled it.
-        let jobs = [
+        let jobs = vec![
             at(3, job("pack-1", "3", Some("Complete"))),
             at(1, job("etcd-1", "1", Some("Failed"))),
             at(2, job("etcd-2", "2", Some("Failed"))),
         ];
-        let item = Item::new(&config_map(&[(mark::FILES, "5"), (mark::ATTEMPT, "3")]), &jobs);
+        let item = Item::new(&config_map(&[(mark::FILES, "5"), (mark::ATTEMPT, "3")]), jobs);
         assert_eq!(item.job(), Some("pack-1"));
         assert_eq!(item.status(), "Unpacked");
     }
 
     #[test]
     fn a_recorded_failure_is_read_back() {
-        let item = Item::new(&config_map(&[(record::FAILURE, &failure())]), &[]);
+        let item = Item::new(&config_map(&[(record::FAILURE, &failure())]), Vec::new());
         assert_eq!(item.failure.unwrap().failure.reason, Reason::ImageNotFound);
     }
 }

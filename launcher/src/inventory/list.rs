@@ -1,18 +1,18 @@
 //! Paginated lists of ConfigMaps and Jobs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
-    Api, Client, ResourceExt,
+    Api, Client, ResourceExt as _,
     api::{ListParams, ObjectList},
     core::PartialObjectMeta,
 };
 use serde::de::DeserializeOwned;
 
-use super::{Scope, item::Item, item::JobsOf, object};
+use super::{Scope, item::Item, item::JobRecord, object};
 use crate::call::{Reply, send};
 use crate::{
     Failure,
@@ -37,12 +37,12 @@ pub(super) async fn items(client: &Client, scope: &Scope) -> Result<Vec<Item>, F
     // ConfigMap later.
     let jobs = jobs(client, namespace, None);
     let (config_maps, jobs) = futures::try_join!(config_maps, jobs)?;
+    let attempts = attempts(&jobs);
     let mut items: Vec<_> = config_maps
-        .iter()
-        .map(|config_map| {
-            let metadata = config_map.metadata.clone();
-            let jobs = jobs.get(&key(&metadata)).map_or(&[][..], Vec::as_slice);
-            Item::new(&ConfigMap { metadata, ..ConfigMap::default() }, jobs)
+        .into_iter()
+        .map(|PartialObjectMeta { metadata, .. }| {
+            let attempts = attempts.get(&key(&metadata)).cloned().unwrap_or_default();
+            Item::new(&ConfigMap { metadata, ..ConfigMap::default() }, attempts)
         })
         .collect();
     items.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
@@ -54,39 +54,54 @@ pub(super) async fn config_maps(client: &Client, scope: &Scope) -> Result<Vec<Co
     let api: Api<ConfigMap> = api(client, namespace);
     let doing = format!("list the {}", objects("ConfigMaps", namespace));
     let mut found = list_all(&doing, &params(scope), &api).await?;
-    found.sort_by_key(|config_map| key(&config_map.metadata));
+    found.sort_by(|a, b| key(&a.metadata).cmp(&key(&b.metadata)));
     Ok(found)
 }
 
-/// Lists the Jobs of all ConfigMaps, or of one. A Job of a pack belongs to several.
+/// Lists the Jobs of all ConfigMaps, or of one.
 pub(super) async fn jobs(
     client: &Client,
     namespace: Option<&str>,
     config_map: Option<&str>,
-) -> Result<JobsOf, Failure> {
+) -> Result<Vec<Job>, Failure> {
     let api: Api<Job> = api(client, namespace);
     let selectors = match config_map {
         Some(name) => label::selectors_of_jobs(name).to_vec(),
         None => vec![label::SELECTOR.to_owned()],
     };
-    let mut jobs = JobsOf::new();
     let doing = match (namespace, config_map) {
         (Some(namespace), Some(name)) => format!("list the Jobs of {}", object(namespace, name)),
         _ => format!("list the {}", objects("Jobs", namespace)),
     };
-    let mut found = Vec::new();
+    let mut jobs = Vec::new();
     for selector in selectors {
-        found.extend(list_all(&doing, &ListParams::default().labels(&selector), &api).await?);
+        jobs.extend(list_all(&doing, &ListParams::default().labels(&selector), &api).await?);
     }
-    for job in found {
-        let namespace = job.metadata.namespace.clone().unwrap_or_default();
-        let owners = job.owner_references().iter().map(|owner| &owner.name);
-        let names: BTreeSet<_> = job.labels().get(UNPACK_REF).into_iter().chain(owners).collect();
-        for name in names.into_iter().filter(|name| config_map.is_none_or(|it| it == *name)) {
-            jobs.entry((namespace.clone(), name.clone())).or_default().push(job.clone());
-        }
+    if let Some(name) = config_map {
+        jobs.retain(|job| names_of_config_maps(job).contains(name));
     }
     Ok(jobs)
+}
+
+/// Returns the records of the Jobs of each ConfigMap, by the namespace and the name of the
+/// ConfigMap. A Job can name tens of thousands of ConfigMaps, so their records share its texts.
+fn attempts(jobs: &[Job]) -> BTreeMap<(&str, &str), Vec<JobRecord>> {
+    let mut attempts = BTreeMap::<_, Vec<_>>::new();
+    for job in jobs {
+        let record = JobRecord::new(job);
+        let (namespace, _) = key(&job.metadata);
+        for name in names_of_config_maps(job) {
+            attempts.entry((namespace, name)).or_default().push(record.clone());
+        }
+    }
+    attempts
+}
+
+/// Returns the names of the ConfigMaps that a Job belongs to. The Job of a pack has several.
+fn names_of_config_maps(job: &Job) -> BTreeSet<&str> {
+    let owners = job.owner_references().iter().filter(|owner| owner.kind == "ConfigMap");
+    let names = owners.map(|owner| &owner.name);
+    job.labels().get(UNPACK_REF).into_iter().chain(names).map(String::as_str).collect()
 }
 
 /// Lists all objects, page by page. `doing` describes the request and completes "failed to" in
@@ -143,8 +158,9 @@ pub(crate) async fn pages<K: Clone>(
     }
 }
 
-fn key(metadata: &ObjectMeta) -> (String, String) {
-    (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+fn key(metadata: &ObjectMeta) -> (&str, &str) {
+    let ObjectMeta { namespace, name, .. } = metadata;
+    (namespace.as_deref().unwrap_or_default(), name.as_deref().unwrap_or_default())
 }
 
 fn params(scope: &Scope) -> ListParams {
@@ -166,5 +182,38 @@ fn api<K: Kind>(client: &Client, namespace: Option<&str>) -> Api<K> {
     match namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn config_maps_share_the_texts_of_their_job() {
+        let owner = |kind: &str, name: &str| json!({"apiVersion": "v1", "kind": kind, "name": name, "uid": "1"});
+        let job: Job = serde_json::from_value(json!({"metadata": {
+            "namespace": "olm",
+            "name": "pack-1",
+            "labels": {UNPACK_REF: "a"},
+            "ownerReferences": [
+                owner("ConfigMap", "a"), owner("ConfigMap", "b"), owner("Secret", "c"),
+            ],
+        }}))
+        .unwrap();
+        let jobs = [job];
+        let attempts = attempts(&jobs);
+        let keys: Vec<_> = attempts.keys().copied().collect();
+        assert_eq!(keys, [("olm", "a"), ("olm", "b")]);
+        let records: Vec<_> = attempts.values().flatten().collect();
+        assert_eq!(records.len(), 2);
+        for record in &records {
+            assert!(Arc::ptr_eq(&record.job, &records[0].job));
+            assert!(Arc::ptr_eq(&record.uid, &records[0].uid));
+        }
     }
 }

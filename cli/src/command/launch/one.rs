@@ -212,7 +212,7 @@ fn write(
 ) -> Result<(), Error> {
     match settings.output {
         Output::Json => Ok(()),
-        Output::Name => output::print(format!("configmap/{}\n", name(launched)).as_bytes()),
+        Output::Name => output::print_lines([format!("configmap/{}", name(launched))]),
         Output::Yaml => {
             stderr::warn_findings(&loaded.report, settings.screen);
             let mut config_map = launched.config_map.clone();

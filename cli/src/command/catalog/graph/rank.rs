@@ -90,6 +90,16 @@ impl Ranks {
         self.widths().into_iter().max().unwrap_or_default()
     }
 
+    /// Returns a bound on the work that the library needs to align boxes with those of the
+    /// neighbouring columns.
+    pub(super) fn alignment_work(&self) -> usize {
+        // In each pass, the library places the boxes that wait for no other box of their columns.
+        // To find the column of a box, it compares the box with those of all earlier columns.
+        let n_nodes = self.by_node.len();
+        let n_passes = (n_nodes + 1).saturating_sub(self.widths().len());
+        n_nodes.saturating_mul(n_nodes).saturating_mul(n_passes)
+    }
+
     /// Estimates the work that the library needs to reduce the number of crossing edges.
     pub(super) fn crossing_work(&self, graph: &Graph) -> usize {
         let mut degrees = vec![0_usize; graph.nodes.len()];

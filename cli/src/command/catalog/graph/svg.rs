@@ -23,6 +23,10 @@ const MAX_ELEMENTS: usize = 5_000;
 const MAX_COLUMN: usize = 500;
 /// The maximum work for reducing the number of crossing edges.
 const MAX_CROSSING_WORK: usize = 1_000_000;
+/// The maximum work for aligning boxes with those of the neighbouring columns, for all graphs
+/// together ([`Ranks::alignment_work`]). It took up to a second, and every graph of 1,400 entries is
+/// within it. The columns of the other graphs begin at the top.
+const MAX_ALIGNMENT_WORK: usize = 3_000_000_000;
 /// The maximum length of a label, in bytes.
 const MAX_LABEL: usize = 80;
 const LEFT: f64 = 20.0;
@@ -68,6 +72,7 @@ pub(super) fn write(diagram: &Diagram) -> Result<String, Error> {
     }
     let mut canvas = Canvas::default();
     let mut package = None;
+    let mut alignment_work = 0_usize;
     for graph in &diagram.graphs {
         if package != Some(&graph.package) {
             package = Some(&graph.package);
@@ -81,7 +86,12 @@ pub(super) fn write(diagram: &Diagram) -> Result<String, Error> {
         if ranks.widest() > MAX_COLUMN {
             return Err(Error::TooLarge);
         }
-        let draw = panic::AssertUnwindSafe(|| draw(graph, &ranks, &mut canvas));
+        let work = alignment_work.saturating_add(ranks.alignment_work());
+        let is_aligned = work <= MAX_ALIGNMENT_WORK;
+        if is_aligned {
+            alignment_work = work;
+        }
+        let draw = panic::AssertUnwindSafe(|| draw(graph, &ranks, is_aligned, &mut canvas));
         panic::catch_unwind(draw).map_err(|_| Error::Layout {
             package: shorten(&graph.package),
             channel: shorten(&graph.channel),
@@ -97,7 +107,7 @@ fn write_line(canvas: &mut Canvas, gap: f64, class: &str, text: &str) {
     canvas.write_text((LEFT, gap), class, text);
 }
 
-fn draw(graph: &Graph, ranks: &Ranks, canvas: &mut Canvas) {
+fn draw(graph: &Graph, ranks: &Ranks, is_aligned: bool, canvas: &mut Canvas) {
     if graph.nodes.is_empty() {
         return;
     }
@@ -133,7 +143,7 @@ fn draw(graph: &Graph, ranks: &Ranks, canvas: &mut Canvas) {
     let (long_edges, room) = long_edges(graph, ranks);
     canvas.set_offset(canvas.bottom() + room);
     let is_quick = ranks.crossing_work(graph) > MAX_CROSSING_WORK;
-    visual.do_it(false, is_quick, false, canvas);
+    visual.do_it(false, is_quick, !is_aligned, canvas);
     for edge in long_edges {
         if let (Some(from), Some(to)) = (handle(edge.from), handle(edge.to)) {
             let [from, to] = [from, to].map(|node| {

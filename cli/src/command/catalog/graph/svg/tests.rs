@@ -51,9 +51,42 @@ fn no_graph_makes_the_library_fail() {
     }
 }
 
+fn entry(name: usize, skips: &str) -> String {
+    format!("{{name: e{name}, skips: [{skips}]}},")
+}
+
+/// Returns entries in columns of `height`, each of which skips an entry of the previous column.
+fn columns(n_entries: usize, height: usize) -> String {
+    let first: String = (0..height).map(|name| entry(name, "")).collect();
+    let skipped = |name: usize| name - height - name % height + name * 7_919 % height;
+    let others = (height..n_entries).map(|name| entry(name, &format!("e{}", skipped(name))));
+    first + &others.collect::<String>()
+}
+
+/// Returns a chain in which a second entry skips each entry. Each of them can only be placed after
+/// the previous one.
+fn steps(n_entries: usize) -> String {
+    let skips = |name: usize| format!("e{}", name - 1 - name % 2);
+    entry(0, "") + &entry(1, "") + &(2..n_entries).map(|n| entry(n, &skips(n))).collect::<String>()
+}
+
+#[test]
+fn only_graphs_that_take_long_are_not_aligned() {
+    for (name, entries, is_aligned) in [
+        ("chain", columns(5_000, 1), true),
+        ("several columns", columns(1_400, 140), true),
+        ("high columns", columns(4_500, 450), false),
+        ("low columns", columns(4_900, 49), false),
+        ("steps", steps(4_800), false),
+    ] {
+        let diagram = diagram(&entries);
+        let work = Ranks::new(&diagram.graphs[0]).alignment_work();
+        assert_eq!(work <= MAX_ALIGNMENT_WORK, is_aligned, "{name}: {work}");
+    }
+}
+
 #[test]
 fn large_graphs_are_drawn_in_seconds() {
-    let entry = |name: usize, skips: &str| format!("{{name: e{name}, skips: [{skips}]}},");
     let range = |range: std::ops::Range<usize>| {
         range.map(|n| format!("e{n}")).collect::<Vec<_>>().join(",")
     };
@@ -64,9 +97,14 @@ fn large_graphs_are_drawn_in_seconds() {
     let star = entry(0, &range(1..MAX_COLUMN));
     let full: String = (0..95).map(|n| entry(n, &range(n + 1..95))).collect();
     let rows: String = (0..65).map(|n| entry(n, &range(100..165))).collect();
-    for (name, entries) in
-        [("chain", chain_that_is_skipped), ("star", star), ("full", full), ("rows", rows)]
-    {
+    for (name, entries) in [
+        ("chain", chain_that_is_skipped),
+        ("star", star),
+        ("full", full),
+        ("rows", rows),
+        ("columns", columns(4_500, 450)),
+        ("steps", steps(4_800)),
+    ] {
         let start = Instant::now();
         assert!(write(&diagram(&entries)).is_ok(), "{name}");
         let seconds = start.elapsed().as_secs_f64();
