@@ -133,8 +133,7 @@ fn a_document_is_added_in_the_form_of_the_file() {
 fn several_items_of_a_document_are_changed_at_once() {
     let target = Target { schema: CHANNEL, package: "tea", name: "stable" };
     let changed = |file: &str, items: &[(usize, &str)]| {
-        let edit =
-            |(index, entry): &(usize, _)| Edit::SetEntry { target, index: *index, entry: *entry };
+        let edit = |&(index, entry): &(usize, _)| Edit::SetEntry { target, index, entry };
         let edits: Vec<_> = items.iter().map(edit).collect();
         String::from_utf8(apply(file.as_bytes(), &edits, &Limits::default()).unwrap()).unwrap()
     };
