@@ -190,9 +190,6 @@ impl Extraction<'_> {
     }
 
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<(), Error> {
-        if entry.kind == Kind::GlobalHeader {
-            return Ok(());
-        }
         if path::is_too_long(&entry.path) || path::is_too_long(&entry.link) {
             return Err(entry_error(
                 &entry.path,
@@ -205,6 +202,10 @@ impl Extraction<'_> {
         let name = path::name(&path);
         let whiteout = Whiteout::parse(name);
         let matters = |path: &[u8]| is_wanted(path, self.root);
+        // Engines remove what is at the path of a global header, or carry out its whiteout.
+        if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || matters(&path)) {
+            return Err(entry_error(&path, "is the path of a global header"));
+        }
         if self.links.add(&path, entry, whiteout, self.budget, matters)?.is_some() {
             return Err(entry_error(&path, "is inside a link"));
         }

@@ -110,9 +110,6 @@ impl<'a> Stack<'a> {
     }
 
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<(), Error> {
-        if entry.kind == Kind::GlobalHeader {
-            return Ok(());
-        }
         if let Some(long) =
             [&entry.path, &entry.link].into_iter().find(|path| path::is_too_long(path))
         {
@@ -123,6 +120,10 @@ impl<'a> Stack<'a> {
         let whiteout = Whiteout::parse(path::name(&path)).filter(|_| !self.is_plain);
         let tree = &self.tree;
         let is_wanted = |path: &[u8]| path.is_empty() || tree.interest(path) != Interest::None;
+        // Engines remove what is at the path of a global header, or carry out its whiteout.
+        if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || is_wanted(&path)) {
+            return Err(ambiguous(&path, "has a global header with this path"));
+        }
         if let Some(above) = self.links.add(&path, entry, whiteout, self.budget, is_wanted)? {
             let above = path::display(above);
             return Err(Error::Beneath { path: path::display(&path), above });

@@ -72,7 +72,9 @@ impl Links {
             None => None,
         };
         let target = match entry.kind {
+            // It adds nothing, and only some engines remove what is at its path.
             _ if whiteout.is_some() => return Ok(None),
+            Kind::GlobalHeader => return Ok(None),
             Kind::Symlink => Some(entry.link.clone()),
             Kind::HardLink => self.target_of_hard_link(&entry.link, budget)?,
             _ => None,

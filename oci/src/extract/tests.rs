@@ -62,6 +62,17 @@ fn an_entry_that_a_link_could_lead_into_the_directory_is_refused() {
 }
 
 #[test]
+fn a_global_header_at_a_path_of_the_directory_or_a_whiteout_is_refused() {
+    let global = |path| (path, EntryType::XGlobalHeader, "");
+    let names = Limits::default().names;
+    for path in ["configs/a", "configs", "configs/.wh.a", ".wh.configs", "usr/.wh..wh..opq"] {
+        let error = push("configs", names, &[global(path)]).unwrap_err();
+        assert_eq!(error.to_string(), format!("{path} is the path of a global header"));
+    }
+    push("configs", names, &[global("pax_global_header")]).unwrap();
+}
+
+#[test]
 fn directories_without_an_entry_count_as_names() {
     let path = format!("configs/{}x", "d/".repeat(60));
     let entries = [(path.as_str(), EntryType::Regular, "")];

@@ -296,7 +296,29 @@ fn entries_that_leave_the_image_are_refused() {
 }
 
 #[test]
-fn global_headers_are_skipped() {
-    let tar = Tar::new().entry(EntryType::XGlobalHeader, "manifests/pax", "", b"13 comment=x\n");
-    assert_eq!(manifests(&read_over_bundle(tar).unwrap()).len(), 1);
+fn a_global_header_is_skipped_unless_engines_act_on_its_path() {
+    let global = |tar: Tar, path| tar.entry(EntryType::XGlobalHeader, path, "", b"13 comment=x\n");
+    for path in ["pax_global_header", "././@PaxHeader", "tmp/GlobalHead.1.1"] {
+        let image = read_over_bundle(global(Tar::new(), path)).unwrap();
+        assert_eq!(manifests(&image), [("csv.yaml", "kind: A")], "{path}");
+    }
+    for path in [
+        "manifests/csv.yaml",
+        "manifests",
+        "manifests/sub/x",
+        "manifests/.wh.csv.yaml",
+        "manifests/.wh..wh..opq",
+        ".wh.manifests",
+        "usr/.wh.x",
+        "./",
+    ] {
+        let text = refusal(read_over_bundle(global(Tar::new(), path)));
+        assert!(text.contains("the layer has a global header with this path"), "{path}: {text}");
+    }
+    let text = refusal(read_over_bundle(global(Tar::new().link("l", "manifests"), "l/x")));
+    assert!(text.contains("the entry l/x is inside l, which is not a directory"), "{text}");
+    // It does not replace a link in all engines.
+    let text =
+        refusal(read_over_bundle(global(Tar::new().link("l", "manifests"), "l").file("l/x", "")));
+    assert!(text.contains("the entry l/x is inside l, which is not a directory"), "{text}");
 }
