@@ -206,8 +206,8 @@ impl Extraction<'_> {
         if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || matters(&path)) {
             return Err(entry_error(&path, "is the path of a global header"));
         }
-        if self.links.add(&path, entry, whiteout, self.budget, matters)?.is_some() {
-            return Err(entry_error(&path, "is inside a link"));
+        if let Some(inside) = self.links.add(&path, entry, whiteout, self.budget, matters)? {
+            return Err(entry_error(&inside.path, "is inside a link"));
         }
         if let Some(whiteout) = whiteout {
             return self.hide(whiteout, &path, directory);

@@ -124,9 +124,9 @@ impl<'a> Stack<'a> {
         if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || is_wanted(&path)) {
             return Err(ambiguous(&path, "has a global header with this path"));
         }
-        if let Some(above) = self.links.add(&path, entry, whiteout, self.budget, is_wanted)? {
-            let above = path::display(above);
-            return Err(Error::Beneath { path: path::display(&path), above });
+        if let Some(inside) = self.links.add(&path, entry, whiteout, self.budget, is_wanted)? {
+            let [path, above] = [&inside.path, &inside.link].map(|path| path::display(path));
+            return Err(Error::Beneath { path, above });
         }
         match whiteout {
             Some(whiteout) => self.remove(whiteout, &path),

@@ -300,8 +300,8 @@ impl Index {
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>, budget: &Budget) -> Result<(), Fault> {
         // Files outside the archive, or with too long names, cannot be requested.
         let Some(path) = path::normalize(&entry.path) else { return Ok(()) };
-        if let Some(link) = self.links.add(&path, entry, None, budget, |_| true)? {
-            let [name, link] = [path.as_slice(), link].map(path::display);
+        if let Some(inside) = self.links.add(&path, entry, None, budget, |_| true)? {
+            let [name, link] = [&inside.path, &inside.link].map(|path| path::display(path));
             return Err(Fault::Inside { name, link });
         }
         if path.len() > limit::NAME {
