@@ -186,7 +186,9 @@ impl Extraction<'_> {
     /// Applies a layer to those below it.
     fn push(&mut self, tar: &mut dyn Read) -> Result<(), Error> {
         tar_reader::each_within(tar, self.budget, |entry| self.add(entry))?;
-        self.tree.finish_layer().map_err(|path| entry_error(&path, "is inside a file or a link"))
+        self.tree.finish_layer().map_err(|above| {
+            entry_error(&above, "is a file or a link, and a layer has something inside it")
+        })
     }
 
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<(), Error> {
@@ -223,6 +225,11 @@ impl Extraction<'_> {
 
     /// Applies the whiteout at `path` in `directory`.
     fn hide(&mut self, whiteout: Whiteout<'_>, path: &[u8], directory: &[u8]) -> Result<(), Error> {
+        let is_parent_wanted = !directory.is_empty() && is_wanted(directory, self.root);
+        if is_parent_wanted && !self.tree.has_directory(directory) {
+            path::parts(directory).try_for_each(|part| self.budget.count_name(part))?;
+            self.tree.add(directory, Node::Parent).map_err(|problem| entry_error(path, problem))?;
+        }
         match whiteout {
             Whiteout::Opaque if is_wanted(directory, self.root) => {
                 self.budget.count_name(directory)?;
@@ -331,7 +338,7 @@ impl Extraction<'_> {
                     // Several names can share a file.
                     fs::hard_link(self.staged.join(number.to_string()), at)
                 })?,
-                Node::Link(_) | Node::Blocked => {}
+                Node::Link(_) | Node::Blocked | Node::Parent => {}
             }
         }
         for (path, node) in inside() {

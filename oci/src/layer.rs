@@ -137,6 +137,12 @@ impl<'a> Stack<'a> {
     /// Carries out the whiteout at `path`.
     fn remove(&mut self, whiteout: Whiteout<'_>, path: &[u8]) -> Result<(), Error> {
         let directory = path::parent(path).unwrap_or_default();
+        // Engines create it. With overlayfs, it hides a file or a link of a lower layer.
+        match self.tree.interest(directory) {
+            Interest::None => {}
+            Interest::Whole => self.keep_parent(directory, path)?,
+            Interest::Above(above) => self.keep_parent(above, path)?,
+        }
         match whiteout {
             // overlayfs does not support it.
             Whiteout::Opaque if directory.is_empty() => {
@@ -168,17 +174,7 @@ impl<'a> Stack<'a> {
     fn keep<R: Read>(&mut self, entry: &mut Entry<'_, R>, path: &[u8]) -> Result<(), Error> {
         match self.tree.interest(path) {
             Interest::None => Ok(()),
-            Interest::Above(above) => {
-                // An entry for the path itself would replace a link or a file. An entry inside it
-                // does not.
-                match self.tree.node(above) {
-                    Some(Node::Directory) | None => self.insert(above, path, Node::Directory),
-                    Some(_) => Err(Error::Beneath {
-                        path: path::display(path),
-                        above: path::display(above),
-                    }),
-                }
-            }
+            Interest::Above(above) => self.keep_parent(above, path),
             Interest::Whole => {
                 let node = match entry.kind {
                     Kind::Directory => Node::Directory,
@@ -197,6 +193,18 @@ impl<'a> Stack<'a> {
                     }
                 };
                 self.insert(path, path, node)
+            }
+        }
+    }
+
+    /// Keeps the directory `parent` of the entry at `path`. An entry for `parent` itself would
+    /// replace a link or a file. An entry inside it does not.
+    fn keep_parent(&mut self, parent: &[u8], path: &[u8]) -> Result<(), Error> {
+        match self.tree.node(parent) {
+            Some(Node::Directory) | None => self.insert(parent, path, Node::Directory),
+            Some(_) => {
+                let [path, above] = [path, parent].map(path::display);
+                Err(Error::Beneath { path, above })
             }
         }
     }

@@ -43,8 +43,9 @@ pub(crate) struct Inside {
 
 impl Links {
     /// Records the entry at `path`. Returns the path that leads through a link if an engine could
-    /// put the entry at a path that matters, or could remove such a path by the `whiteout`. Also
-    /// returns it if engines could disagree about the target of a hard link.
+    /// put the entry at a path that matters, or could remove such a path by the `whiteout` or
+    /// replace it with the directory of the whiteout. Also returns it if engines could disagree
+    /// about the target of a hard link.
     ///
     /// # Errors
     ///
@@ -59,12 +60,14 @@ impl Links {
     ) -> io::Result<Option<Inside>> {
         let is_changed = |place: &Path| {
             let directory = path::parent(place).unwrap_or_default();
-            match whiteout {
-                None => matters(place),
+            let is_removed = match whiteout {
+                None => return matters(place),
                 Some(Whiteout::Opaque) => matters(directory),
                 Some(Whiteout::Of(hidden)) => matters(&path::join(directory, hidden)),
                 Some(Whiteout::Internal | Whiteout::Invalid) => false,
-            }
+            };
+            // Engines create the directory of a whiteout.
+            is_removed || !directory.is_empty() && matters(directory)
         };
         let above = self.above(path);
         let inside = || above.map(|link| Inside { path: path.to_owned(), link: link.to_owned() });

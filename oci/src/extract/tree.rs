@@ -9,12 +9,21 @@ use crate::path::{self, Path};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
     Directory,
+    /// The directory of a whiteout, which engines create if it does not exist. In a complete layer,
+    /// it is a directory.
+    Parent,
     /// The file with this number.
     File(usize),
     /// A symbolic link to this target.
     Link(Vec<u8>),
     /// Something other than a directory, in place of a parent of the directory.
     Blocked,
+}
+
+impl Node {
+    fn is_directory(&self) -> bool {
+        matches!(self, Self::Directory | Self::Parent)
+    }
 }
 
 /// The entries by their paths. Parent directories need not be among them.
@@ -38,8 +47,8 @@ impl Tree {
     /// or added something else. With overlayfs, the directory contains what lower layers have in
     /// it.
     pub(super) fn add(&mut self, path: &[u8], node: Node) -> Result<(), &'static str> {
-        let is_directory = node == Node::Directory;
-        let is_other = |before: &Node| is_directory && *before != Node::Directory;
+        let is_directory = node.is_directory();
+        let is_other = |before: &Node| is_directory && !before.is_directory();
         if is_directory && self.hidden.contains(path)
             || path::ancestors(path).any(|above| self.hidden.contains(above))
             || self.upper.get(path).is_some_and(is_other)
@@ -48,6 +57,11 @@ impl Tree {
         }
         self.upper.insert(path.to_owned(), node);
         Ok(())
+    }
+
+    /// Checks whether the current layer has a directory at `path`.
+    pub(super) fn has_directory(&self, path: &[u8]) -> bool {
+        self.upper.get(path).is_some_and(Node::is_directory)
     }
 
     /// Removes `path`, and everything beneath it, from the layers below.
@@ -90,7 +104,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// Returns the path of an entry inside something that is not a directory.
+    /// Returns the path of something that is not a directory, but has something inside it.
     pub(super) fn finish_layer(&mut self) -> Result<(), Path> {
         for path in mem::take(&mut self.hidden) {
             self.lower.remove(&path);
@@ -100,14 +114,17 @@ impl Tree {
             self.remove_beneath(&path);
         }
         for (path, node) in mem::take(&mut self.upper) {
-            if node != Node::Directory {
+            if !node.is_directory() {
                 self.remove_beneath(&path);
             }
+            let is_other =
+                |above: &&[u8]| self.lower.get(*above).is_some_and(|node| *node != Node::Directory);
             // Parents come before their entries, so the parents in this layer are already added.
-            let above = path::ancestors(&path).filter_map(|above| self.lower.get(above));
-            if above.into_iter().any(|node| *node != Node::Directory) {
-                return Err(path);
+            let itself = (node == Node::Parent).then_some(path.as_slice());
+            if let Some(above) = path::ancestors(&path).chain(itself).find(is_other) {
+                return Err(above.to_owned());
             }
+            let node = if node == Node::Parent { Node::Directory } else { node };
             self.lower.insert(path, node);
         }
         Ok(())
@@ -162,9 +179,31 @@ mod tests {
                     tree.finish_layer().unwrap();
                 }
                 tree.add(b"a/b/c/d", Node::File(1)).unwrap();
-                assert_eq!(tree.finish_layer(), Err(b"a/b/c/d".to_vec()), "{above:?}");
+                assert_eq!(tree.finish_layer(), Err(b"a/b".to_vec()), "{above:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_whiteout_inside_a_link_or_a_file_is_refused() {
+        for above in [link(), Node::File(0), Node::Blocked] {
+            for parent in ["a/b", "a/b/c"] {
+                let mut tree = Tree::default();
+                tree.add(b"a/b", above.clone()).unwrap();
+                tree.finish_layer().unwrap();
+                tree.add(parent.as_bytes(), Node::Parent).unwrap();
+                assert_eq!(tree.finish_layer(), Err(b"a/b".to_vec()), "{above:?}");
+            }
+            let mut tree = Tree::default();
+            tree.add(b"a/b", above.clone()).unwrap();
+            assert!(tree.add(b"a/b", Node::Parent).is_err());
+        }
+        let mut tree = Tree::default();
+        tree.add(b"a/b", Node::Parent).unwrap();
+        assert!(tree.hide(b"a/b").is_err());
+        tree.add(b"a/b", Node::Directory).unwrap();
+        tree.finish_layer().unwrap();
+        assert_eq!(tree.node(b"a/b"), Some(&Node::Directory));
     }
 
     #[test]

@@ -229,12 +229,21 @@ fn a_nested_directory_is_refused_unless_a_later_layer_removes_it() {
 
 #[test]
 fn an_entry_beneath_a_file_or_link_is_refused() {
-    for path in ["manifests/csv.yaml/inner", "manifests/csv.yaml/deeper/inner"] {
+    for path in [
+        "manifests/csv.yaml/inner",
+        "manifests/csv.yaml/deeper/inner",
+        "manifests/csv.yaml/.wh.x",
+        "manifests/csv.yaml/.wh..wh..opq",
+        "manifests/csv.yaml/.wh..wh.x",
+        "manifests/csv.yaml/deeper/.wh.x",
+    ] {
         let text = refusal(read_over_bundle(Tar::new().file(path, "")));
         assert!(text.contains("inside manifests/csv.yaml, which is not a directory"), "{text}");
     }
     let tar = Tar::new().link("manifests", "elsewhere").file("manifests/a.yaml", "");
     let error = read_over_bundle(tar).unwrap_err();
+    let nested = refusal(read_over_bundle(Tar::new().file("manifests/sub/.wh.x", "")));
+    assert!(nested.contains("manifests/sub is a nested directory"), "{nested}");
     assert!(matches!(&error, Error::Layer { source: LayerError::Beneath { .. }, .. }), "{error:?}");
 }
 

@@ -195,9 +195,15 @@ fn a_whiteout_inside_a_link_to_the_directory_is_refused() {
         .file("opt/m/b.yaml", "b")
         .link("manifests", "opt/m")
         .file("metadata/annotations.yaml", ANNOTATIONS);
-    let upper = Tar::new().file("manifests/.wh.b.yaml", "");
-    let text = refusal(read_layers(&[linked, upper].map(Layer::plain)));
-    assert!(text.contains("is inside manifests, which is not a directory"), "{text}");
+    let linked = Layer::plain(linked);
+    for whiteout in [".wh.b.yaml", ".wh..wh.x", "sub/.wh..wh.x"] {
+        // With overlayfs, the directory of any whiteout replaces the link.
+        let upper = Layer::plain(Tar::new().file(&format!("manifests/{whiteout}"), ""));
+        let text = refusal(read_layers(&[linked.clone(), upper]));
+        assert!(text.contains("is inside manifests, which is not a directory"), "{text}");
+    }
+    let upper = Layer::plain(Tar::new().file("opt/.wh.x", ""));
+    assert_eq!(manifests(&read_layers(&[linked, upper]).unwrap()).len(), 2);
 }
 
 #[test]
