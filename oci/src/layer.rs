@@ -146,13 +146,15 @@ impl<'a> Stack<'a> {
         match whiteout {
             // overlayfs does not support it.
             Whiteout::Opaque if directory.is_empty() => {
-                if self.tree.has_lower(self.layer) {
+                if self.tree.len() > 0 {
                     return Err(ambiguous(path, "removes everything from the root"));
                 }
             }
             Whiteout::Opaque => {
-                if self.tree.interest(directory) == Interest::Whole {
-                    self.tree.remove_beneath(directory, self.layer);
+                if self.tree.interest(directory) == Interest::Whole
+                    && !self.tree.remove_beneath(directory, self.layer)
+                {
+                    return Err(ambiguous(directory, "adds something in it and then empties it"));
                 }
             }
             Whiteout::Internal => {}

@@ -71,10 +71,7 @@ impl Tree {
     /// Returns the problem of a whiteout of what its own layer adds: it removes nothing of it
     /// (image-spec, layer.md), but engines remove what comes before the whiteout.
     pub(super) fn hide(&mut self, path: &[u8]) -> Result<(), &'static str> {
-        let start = start_of(path);
-        let mut beneath = self.upper.range(start.clone()..).map(|(path, _)| path);
-        if self.upper.contains_key(path) || beneath.next().is_some_and(|it| it.starts_with(&start))
-        {
+        if self.upper.contains_key(path) || has_beneath(&self.upper, path) {
             return Err("removes what its own layer adds");
         }
         self.hidden.insert(path.to_owned());
@@ -85,10 +82,15 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// Returns the problem of a whiteout of the root, which overlayfs does not support.
+    /// Returns the problem of a whiteout of the root, which overlayfs does not support. Also returns
+    /// the problem of a whiteout after something that its own layer adds: some engines keep all of
+    /// it, and others only what is in directories that have an entry before the whiteout.
     pub(super) fn hide_beneath(&mut self, path: &[u8]) -> Result<(), &'static str> {
         if path.is_empty() && !self.lower.is_empty() {
             return Err("removes everything from the root");
+        }
+        if has_beneath(&self.upper, path) {
+            return Err("removes what its own layer adds");
         }
         self.hidden_beneath.push(path.to_owned());
         Ok(())
@@ -132,8 +134,8 @@ impl Tree {
 
     /// Returns the entry at `path`. A directory need not have an entry of its own.
     pub(super) fn node(&self, path: &[u8]) -> Option<&Node> {
-        let has_entries = || self.beneath(path).next().is_some().then_some(&Node::Directory);
-        self.lower.get(path).or_else(has_entries)
+        let is_directory = || has_beneath(&self.lower, path).then_some(&Node::Directory);
+        self.lower.get(path).or_else(is_directory)
     }
 
     /// Returns all entries, sorted by path.
@@ -141,23 +143,23 @@ impl Tree {
         self.lower.iter()
     }
 
-    fn beneath(&self, path: &[u8]) -> impl Iterator<Item = &Path> {
-        let start = start_of(path);
-        let entries = self.lower.range(start.clone()..).map(|(path, _)| path);
-        entries.take_while(move |path| path.starts_with(&start))
-    }
-
     fn remove_beneath(&mut self, path: &[u8]) {
-        let found: Vec<_> = self.beneath(path).cloned().collect();
+        let found: Vec<_> = beneath(&self.lower, path).cloned().collect();
         for path in found {
             self.lower.remove(&path);
         }
     }
 }
 
-/// Returns the common beginning of the paths beneath `path`.
-fn start_of(path: &[u8]) -> Path {
-    if path.is_empty() { Path::new() } else { path::join(path, b"") }
+/// Returns the paths of the entries beneath `path`.
+fn beneath<'n>(nodes: &'n BTreeMap<Path, Node>, path: &[u8]) -> impl Iterator<Item = &'n Path> {
+    let start = if path.is_empty() { Path::new() } else { path::join(path, b"") };
+    let entries = nodes.range(start.clone()..).map(|(path, _)| path);
+    entries.take_while(move |path| path.starts_with(&start))
+}
+
+fn has_beneath(nodes: &BTreeMap<Path, Node>, path: &[u8]) -> bool {
+    beneath(nodes, path).next().is_some()
 }
 
 #[cfg(test)]
@@ -221,6 +223,8 @@ mod tests {
         assert!(tree.hide(b"a").is_err());
         assert!(tree.hide(b"a/c").is_err());
         tree.hide(b"a-b").unwrap();
+        assert!(tree.hide_beneath(b"a").is_err());
+        tree.hide_beneath(b"b").unwrap();
         assert!(tree.hide_beneath(b"").is_err());
 
         let mut tree = lower();

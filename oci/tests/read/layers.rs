@@ -112,7 +112,7 @@ fn a_whiteout_of_a_directory_removes_all_in_it() {
 #[test]
 fn an_opaque_directory_hides_lower_layers() {
     for opaque in ["manifests/.wh..wh..opq", "manifests/../manifests/.wh..wh..opq"] {
-        let tar = Tar::new().file("manifests/b.yaml", "b").file(opaque, "");
+        let tar = Tar::new().file(opaque, "").file("manifests/b.yaml", "b");
         assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("b.yaml", "b")]);
     }
 }
@@ -161,16 +161,40 @@ fn changes_that_engines_read_differently_are_refused() {
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("which container engines read differently"), "{text}");
     }
-    let first = Tar::bundle().file(".wh..wh..opq", "");
-    assert!(read_layers(&[Layer::plain(first)]).is_ok());
+    let first = Tar::new().file(".wh..wh..opq", "").directory("manifests");
+    let image = read_layers(&[first, Tar::bundle()].map(Layer::plain)).unwrap();
+    assert_eq!(manifests(&image).len(), 1);
+}
+
+#[test]
+fn an_opaque_whiteout_after_what_its_own_layer_adds_is_refused() {
+    let linked = Tar::new()
+        .directory("a/m")
+        .file("a/m/csv.yaml", "lower")
+        .link("manifests", "a/m")
+        .file("metadata/annotations.yaml", ANNOTATIONS);
+    // The native snapshotter of containerd removes a/m, because it has no entry in this layer.
+    let upper = Tar::new().file("a/m/csv.yaml", "upper").file("a/.wh..wh..opq", "");
+    for layers in [
+        vec![linked, upper],
+        vec![
+            Tar::bundle(),
+            Tar::new().file("manifests/b.yaml", "").file("manifests/.wh..wh..opq", ""),
+        ],
+    ] {
+        let layers: Vec<_> = layers.into_iter().map(Layer::plain).collect();
+        let text = refusal(read_layers(&layers));
+        assert!(text.contains("the layer adds something in it and then empties it"), "{text}");
+    }
+    let text = refusal(read_layers(&[Layer::plain(Tar::bundle().file(".wh..wh..opq", ""))]));
+    assert!(text.contains("the layer removes everything from the root"), "{text}");
 }
 
 #[test]
 fn each_layer_hides_what_is_below_it_even_if_it_repeats_whiteouts() {
     let opaque = "manifests/.wh..wh..opq";
-    let layer = |name: &str| {
-        Layer::plain(Tar::new().file(opaque, "").file(name, "x").file(opaque, "").file(opaque, ""))
-    };
+    let layer =
+        |name: &str| Layer::plain(Tar::new().file(opaque, "").file(opaque, "").file(name, "x"));
     let layers =
         [Layer::plain(Tar::bundle()), layer("manifests/b.yaml"), layer("manifests/c.yaml")];
     assert_eq!(manifests(&read_layers(&layers).unwrap()), [("c.yaml", "x")]);

@@ -104,9 +104,7 @@ pub(super) const FAMILIES: &[Family] = &[
         })
     }),
     family("opaque", |n| {
-        entries(n, 1024, |tape, n| {
-            tape.file(&format!("manifests/f{n}"), b"").file("manifests/.wh..wh..opq", b"")
-        })
+        entries(n, 512, |tape, n| tape.file(&format!("manifests/d{n}/.wh..wh..opq"), b""))
     }),
     family("pax-records", |n| {
         let records = (0..n / 12).map(|_| ("a", "v"));
