@@ -23,7 +23,7 @@ use crate::manifest::Manifest;
 use crate::path::{self, Path};
 use crate::store::Store;
 use crate::tar_reader::{self, Entry, Kind};
-use crate::whiteout::Whiteout;
+use crate::whiteout::{Whiteout, depends_on_internal, is_inside_internal};
 use crate::{Digest, Options, Origin, Source, dir, limit};
 
 /// An error that prevents a directory of an image from being written to disk.
@@ -138,7 +138,9 @@ fn write(
     let not_a_directory = || {
         refused(Error::Directory { label: label.to_owned(), path: path::display(named.as_bytes()) })
     };
-    let root = path::normalize(named.as_bytes()).ok_or_else(not_a_directory)?;
+    let root = path::normalize(named.as_bytes())
+        .filter(|root| !is_inside_internal(root))
+        .ok_or_else(not_a_directory)?;
     let staged = into.join("files");
     let fails = |source| refused(Error::Write { path: into.to_owned(), source });
     fs::create_dir(&staged).map_err(fails)?;
@@ -207,6 +209,9 @@ impl Extraction<'_> {
         // Engines remove what is at the path of a global header, or carry out its whiteout.
         if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || matters(&path)) {
             return Err(entry_error(&path, "is the path of a global header"));
+        }
+        if depends_on_internal(&path, entry) && (matters(&path) || self.links.contains(&path)) {
+            return Err(entry_error(&path, "is in, or a link into, a directory of AUFS"));
         }
         if let Some(inside) = self.links.add(&path, entry, whiteout, self.budget, matters)? {
             return Err(entry_error(&inside.path, "is inside a link"));

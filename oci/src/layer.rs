@@ -10,7 +10,7 @@ use crate::link::Links;
 use crate::path::{self, Path};
 use crate::tar_reader::{self, Entry, Kind};
 use crate::tree::{Conflict, Interest, Node, Tree, Wanted};
-use crate::whiteout::Whiteout;
+use crate::whiteout::{Whiteout, depends_on_internal};
 
 /// An error that prevents a layer from being applied.
 #[derive(Debug, thiserror::Error)]
@@ -123,6 +123,12 @@ impl<'a> Stack<'a> {
         // Engines remove what is at the path of a global header, or carry out its whiteout.
         if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || is_wanted(&path)) {
             return Err(ambiguous(&path, "has a global header with this path"));
+        }
+        if !self.is_plain
+            && depends_on_internal(&path, entry)
+            && (is_wanted(&path) || self.links.contains(&path))
+        {
+            return Err(ambiguous(&path, "adds it in or from a directory of AUFS"));
         }
         if let Some(inside) = self.links.add(&path, entry, whiteout, self.budget, is_wanted)? {
             let [path, above] = [&inside.path, &inside.link].map(|path| path::display(path));

@@ -102,6 +102,11 @@ impl Links {
         Ok(None)
     }
 
+    /// Checks whether a link is at `path`.
+    pub(crate) fn contains(&self, path: &[u8]) -> bool {
+        self.target(path).is_some()
+    }
+
     /// Returns the outermost link among the parents of `path`.
     pub(crate) fn above<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]> {
         let mut hasher = self.state.build_hasher();

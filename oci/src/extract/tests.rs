@@ -31,10 +31,10 @@ fn tar(entries: &[Raw<'_>]) -> Vec<u8> {
         let mut header = Header::new_ustar();
         header.set_entry_type(kind);
         header.set_size(0);
-        if kind == EntryType::Symlink {
-            builder.append_link(&mut header, path, target).unwrap();
-        } else {
+        if target.is_empty() {
             builder.append_data(&mut header, path, io::empty()).unwrap();
+        } else {
+            builder.append_link(&mut header, path, target).unwrap();
         }
     }
     builder.into_inner().unwrap()
@@ -97,6 +97,18 @@ fn a_whiteout_inside_a_file_or_a_link_of_a_lower_layer_is_refused() {
         let tree = push_all("configs", names, &[&[], &[upper]]).unwrap();
         assert_eq!(tree.node(b"configs/b.yaml"), Some(&Node::Directory));
     }
+}
+
+#[test]
+fn an_entry_in_or_from_a_directory_of_aufs_is_refused() {
+    let names = Limits::default().names;
+    let shared = (".wh..wh.plnk/1", EntryType::Regular, "");
+    let link = ("configs/a", EntryType::Link, ".wh..wh.plnk/1");
+    push("configs", names, &[shared]).unwrap();
+    let error = push("configs", names, &[shared, link]).unwrap_err().to_string();
+    assert_eq!(error, "configs/a is in, or a link into, a directory of AUFS");
+    let error = push(".wh..wh.plnk", names, &[shared]).unwrap_err().to_string();
+    assert_eq!(error, ".wh..wh.plnk/1 is in, or a link into, a directory of AUFS");
 }
 
 #[test]

@@ -207,6 +207,38 @@ fn files_that_aufs_wrote_for_itself_are_skipped() {
 }
 
 #[test]
+fn an_entry_of_the_bundle_in_or_from_a_directory_of_aufs_is_refused() {
+    let leftovers = Tar::new()
+        .directory(".wh..wh.plnk")
+        .file(".wh..wh.plnk/1.2", "x")
+        .hard_link("usr/x", ".wh..wh.plnk/1.2")
+        .file(".wh..wh.aufs", "");
+    assert_eq!(manifests(&read_over_bundle(leftovers).unwrap()).len(), 1);
+    for (tar, path) in [
+        (
+            Tar::new().file(".wh..wh.plnk/a/1", "").hard_link("manifests/x", "/.wh..wh.plnk/a/1"),
+            "manifests/x",
+        ),
+        (
+            Tar::new()
+                .file(".wh..wh.x/m/a.yaml", "")
+                .file(".wh.manifests", "")
+                .link("manifests", ".wh..wh.x/m"),
+            ".wh..wh.x/m/a.yaml",
+        ),
+        // vfs keeps the link, through which a later entry could lead into the bundle.
+        (
+            Tar::new().link("l", ".wh..wh.x").link("l/m", "/manifests").directory(".wh..wh.x/m"),
+            ".wh..wh.x/m",
+        ),
+    ] {
+        let text = refusal(read_over_bundle(tar));
+        let expected = format!("{path}: the layer adds it in or from a directory of AUFS");
+        assert!(text.contains(&expected), "{text}");
+    }
+}
+
+#[test]
 fn a_whiteout_of_nothing_is_refused() {
     for name in [".wh.", ".wh..", ".wh..."] {
         let text = refusal(read_over_bundle(Tar::new().file(&format!("manifests/{name}"), "")));
