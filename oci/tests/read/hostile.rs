@@ -70,6 +70,21 @@ fn endless_headers_are_refused_before_they_are_kept() {
 }
 
 #[test]
+fn an_archive_with_a_path_or_link_target_that_is_too_long_is_refused() {
+    let place = Place::new();
+    let deep = "b".to_owned() + &"/a".repeat(520_000);
+    for tar in [
+        Tar::new().long_name(EntryType::Regular, &deep),
+        Tar::new().link("b", "x").long_link(EntryType::Link, "n", &deep),
+    ] {
+        let file = place.file("a.tgz", &gzip(&tar.done()));
+        let error = refusal(read(&format!("oci-archive:{}", file.display())));
+        assert!(error.contains("the archive contains b/a/a"), "{error}");
+        assert!(error.contains("longer than 4095 bytes, or with more than 128 slashes"), "{error}");
+    }
+}
+
+#[test]
 fn a_header_that_claims_more_than_there_is_is_refused() {
     let claims = |size| Tar::bundle().header(EntryType::Regular, b"manifests/b", "", size, b"b");
     refused(Layer::plain(claims(9000)), &Options::default(), "unexpected end of file");
