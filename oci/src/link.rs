@@ -9,6 +9,7 @@ use std::hash::{BuildHasher as _, DefaultHasher, Hasher as _, RandomState};
 use std::io;
 
 use crate::budget::{Budget, Exceeded};
+use crate::limit;
 use crate::path::{self, Path};
 use crate::tar_reader::{Entry, Kind};
 use crate::whiteout::Whiteout;
@@ -69,6 +70,7 @@ impl Links {
             // Engines create the directory of a whiteout.
             is_removed || !directory.is_empty() && matters(directory)
         };
+        self.count_parts(path, budget)?;
         let above = self.above(path);
         let inside = || above.map(|link| Inside { path: path.to_owned(), link: link.to_owned() });
         let mut others = match above {
@@ -109,6 +111,9 @@ impl Links {
 
     /// Returns the outermost link among the parents of `path`.
     pub(crate) fn above<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]> {
+        if self.targets.is_empty() {
+            return None;
+        }
         let mut hasher = self.state.build_hasher();
         // Each part is hashed once. Hashing each parent from its start would take quadratic time.
         path::parts(path).zip(path::ancestors(path)).find_map(|(part, above)| {
@@ -129,7 +134,8 @@ impl Links {
         // The paths to examine, each with the length of the part that contains no link to follow.
         let mut pending = vec![(path.to_owned(), 0)];
         while let Some((path, known)) = pending.pop() {
-            budget.count_read(path.len() as u64)?;
+            self.count_parts(&path, budget)?;
+            budget.count_read(limit::PLACE)?;
             let mut resolved: Vec<(&[u8], _)> = Vec::new();
             let mut rest = path.as_slice();
             while let Some((part, next)) = split_first(rest) {
@@ -175,6 +181,7 @@ impl Links {
         budget: &Budget,
     ) -> io::Result<Result<Option<Path>, Inside>> {
         let Some(path) = path::normalize(link) else { return Ok(Ok(None)) };
+        self.count_parts(&path, budget)?;
         let Some(above) = self.above(&path) else {
             return Ok(Ok(self.target(&path).map(<[u8]>::to_owned)));
         };
@@ -184,6 +191,14 @@ impl Links {
         }
         let link = above.to_owned();
         Ok(Err(Inside { path, link }))
+    }
+
+    /// Counts the time to look up each part of `path`.
+    fn count_parts(&self, path: &[u8], budget: &Budget) -> io::Result<()> {
+        if self.targets.is_empty() {
+            return Ok(());
+        }
+        budget.count_read(limit::PART * (1 + path::ancestors(path).count() as u64))
     }
 
     /// Returns the target of the link at `path`, if one is there.
