@@ -23,7 +23,7 @@ use crate::manifest::Manifest;
 use crate::path::{self, Path};
 use crate::store::Store;
 use crate::tar_reader::{self, Entry, Kind};
-use crate::whiteout::Whiteout;
+use crate::whiteout::{Whiteout, depends_on_internal, is_inside_internal};
 use crate::{Digest, Options, Origin, Source, dir, limit};
 
 /// An error that prevents a directory of an image from being written to disk.
@@ -138,7 +138,9 @@ fn write(
     let not_a_directory = || {
         refused(Error::Directory { label: label.to_owned(), path: path::display(named.as_bytes()) })
     };
-    let root = path::normalize(named.as_bytes()).ok_or_else(not_a_directory)?;
+    let root = path::normalize(named.as_bytes())
+        .filter(|root| !is_inside_internal(root))
+        .ok_or_else(not_a_directory)?;
     let staged = into.join("files");
     let fails = |source| refused(Error::Write { path: into.to_owned(), source });
     fs::create_dir(&staged).map_err(fails)?;
@@ -186,13 +188,12 @@ impl Extraction<'_> {
     /// Applies a layer to those below it.
     fn push(&mut self, tar: &mut dyn Read) -> Result<(), Error> {
         tar_reader::each_within(tar, self.budget, |entry| self.add(entry))?;
-        self.tree.finish_layer().map_err(|path| entry_error(&path, "is inside a file or a link"))
+        self.tree.finish_layer().map_err(|above| {
+            entry_error(&above, "is a file or a link, and a layer has something inside it")
+        })
     }
 
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<(), Error> {
-        if entry.kind == Kind::GlobalHeader {
-            return Ok(());
-        }
         if path::is_too_long(&entry.path) || path::is_too_long(&entry.link) {
             return Err(entry_error(
                 &entry.path,
@@ -205,8 +206,15 @@ impl Extraction<'_> {
         let name = path::name(&path);
         let whiteout = Whiteout::parse(name);
         let matters = |path: &[u8]| is_wanted(path, self.root);
-        if self.links.add(&path, entry, whiteout, self.budget, matters)?.is_some() {
-            return Err(entry_error(&path, "is inside a link"));
+        // Engines remove what is at the path of a global header, or carry out its whiteout.
+        if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || matters(&path)) {
+            return Err(entry_error(&path, "is the path of a global header"));
+        }
+        if depends_on_internal(&path, entry) && (matters(&path) || self.links.contains(&path)) {
+            return Err(entry_error(&path, "is in, or a link into, a directory of AUFS"));
+        }
+        if let Some(inside) = self.links.add(&path, entry, whiteout, self.budget, matters)? {
+            return Err(entry_error(&inside.path, "is inside a link"));
         }
         if let Some(whiteout) = whiteout {
             return self.hide(whiteout, &path, directory);
@@ -222,6 +230,11 @@ impl Extraction<'_> {
 
     /// Applies the whiteout at `path` in `directory`.
     fn hide(&mut self, whiteout: Whiteout<'_>, path: &[u8], directory: &[u8]) -> Result<(), Error> {
+        let is_parent_wanted = !directory.is_empty() && is_wanted(directory, self.root);
+        if is_parent_wanted && !self.tree.has_directory(directory) {
+            path::parts(directory).try_for_each(|part| self.budget.count_name(part))?;
+            self.tree.add(directory, Node::Parent).map_err(|problem| entry_error(path, problem))?;
+        }
         match whiteout {
             Whiteout::Opaque if is_wanted(directory, self.root) => {
                 self.budget.count_name(directory)?;
@@ -330,7 +343,7 @@ impl Extraction<'_> {
                     // Several names can share a file.
                     fs::hard_link(self.staged.join(number.to_string()), at)
                 })?,
-                Node::Link(_) | Node::Blocked => {}
+                Node::Link(_) | Node::Blocked | Node::Parent => {}
             }
         }
         for (path, node) in inside() {

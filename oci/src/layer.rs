@@ -10,7 +10,7 @@ use crate::link::Links;
 use crate::path::{self, Path};
 use crate::tar_reader::{self, Entry, Kind};
 use crate::tree::{Conflict, Interest, Node, Tree, Wanted};
-use crate::whiteout::Whiteout;
+use crate::whiteout::{Whiteout, depends_on_internal};
 
 /// An error that prevents a layer from being applied.
 #[derive(Debug, thiserror::Error)]
@@ -110,9 +110,6 @@ impl<'a> Stack<'a> {
     }
 
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<(), Error> {
-        if entry.kind == Kind::GlobalHeader {
-            return Ok(());
-        }
         if let Some(long) =
             [&entry.path, &entry.link].into_iter().find(|path| path::is_too_long(path))
         {
@@ -123,9 +120,19 @@ impl<'a> Stack<'a> {
         let whiteout = Whiteout::parse(path::name(&path)).filter(|_| !self.is_plain);
         let tree = &self.tree;
         let is_wanted = |path: &[u8]| path.is_empty() || tree.interest(path) != Interest::None;
-        if let Some(above) = self.links.add(&path, entry, whiteout, self.budget, is_wanted)? {
-            let above = path::display(above);
-            return Err(Error::Beneath { path: path::display(&path), above });
+        // Engines remove what is at the path of a global header, or carry out its whiteout.
+        if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || is_wanted(&path)) {
+            return Err(ambiguous(&path, "has a global header with this path"));
+        }
+        if !self.is_plain
+            && depends_on_internal(&path, entry)
+            && (is_wanted(&path) || self.links.contains(&path))
+        {
+            return Err(ambiguous(&path, "adds it in or from a directory of AUFS"));
+        }
+        if let Some(inside) = self.links.add(&path, entry, whiteout, self.budget, is_wanted)? {
+            let [path, above] = [&inside.path, &inside.link].map(|path| path::display(path));
+            return Err(Error::Beneath { path, above });
         }
         match whiteout {
             Some(whiteout) => self.remove(whiteout, &path),
@@ -136,16 +143,24 @@ impl<'a> Stack<'a> {
     /// Carries out the whiteout at `path`.
     fn remove(&mut self, whiteout: Whiteout<'_>, path: &[u8]) -> Result<(), Error> {
         let directory = path::parent(path).unwrap_or_default();
+        // Engines create it. With overlayfs, it hides a file or a link of a lower layer.
+        match self.tree.interest(directory) {
+            Interest::None => {}
+            Interest::Whole => self.keep_parent(directory, path)?,
+            Interest::Above(above) => self.keep_parent(above, path)?,
+        }
         match whiteout {
             // overlayfs does not support it.
             Whiteout::Opaque if directory.is_empty() => {
-                if self.tree.has_lower(self.layer) {
+                if self.tree.len() > 0 {
                     return Err(ambiguous(path, "removes everything from the root"));
                 }
             }
             Whiteout::Opaque => {
-                if self.tree.interest(directory) == Interest::Whole {
-                    self.tree.remove_beneath(directory, self.layer);
+                if self.tree.interest(directory) == Interest::Whole
+                    && !self.tree.remove_beneath(directory, self.layer)
+                {
+                    return Err(ambiguous(directory, "adds something in it and then empties it"));
                 }
             }
             Whiteout::Internal => {}
@@ -167,17 +182,7 @@ impl<'a> Stack<'a> {
     fn keep<R: Read>(&mut self, entry: &mut Entry<'_, R>, path: &[u8]) -> Result<(), Error> {
         match self.tree.interest(path) {
             Interest::None => Ok(()),
-            Interest::Above(above) => {
-                // An entry for the path itself would replace a link or a file. An entry inside it
-                // does not.
-                match self.tree.node(above) {
-                    Some(Node::Directory) | None => self.insert(above, path, Node::Directory),
-                    Some(_) => Err(Error::Beneath {
-                        path: path::display(path),
-                        above: path::display(above),
-                    }),
-                }
-            }
+            Interest::Above(above) => self.keep_parent(above, path),
             Interest::Whole => {
                 let node = match entry.kind {
                     Kind::Directory => Node::Directory,
@@ -196,6 +201,18 @@ impl<'a> Stack<'a> {
                     }
                 };
                 self.insert(path, path, node)
+            }
+        }
+    }
+
+    /// Keeps the directory `parent` of the entry at `path`. An entry for `parent` itself would
+    /// replace a link or a file. An entry inside it does not.
+    fn keep_parent(&mut self, parent: &[u8], path: &[u8]) -> Result<(), Error> {
+        match self.tree.node(parent) {
+            Some(Node::Directory) | None => self.insert(parent, path, Node::Directory),
+            Some(_) => {
+                let [path, above] = [path, parent].map(path::display);
+                Err(Error::Beneath { path, above })
             }
         }
     }

@@ -5,10 +5,11 @@
 //! any engine could put it at a path that matters.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::hash::{BuildHasher as _, DefaultHasher, Hasher as _, RandomState};
 use std::io;
 
 use crate::budget::{Budget, Exceeded};
+use crate::limit;
 use crate::path::{self, Path};
 use crate::tar_reader::{Entry, Kind};
 use crate::whiteout::Whiteout;
@@ -33,124 +34,171 @@ pub(crate) struct Links {
     size: u64,
 }
 
-/// An entry whose path leads through a link.
-struct Redirect<'p> {
-    /// The outermost link in its path.
-    above: &'p [u8],
-    /// The path that follows all links. `None` if it follows too many, or if an engine could put
-    /// the entry at a path that matters.
-    path: Option<Path>,
+/// A path that leads through a link.
+pub(crate) struct Inside {
+    /// The path of an entry, or the target of a hard link.
+    pub(crate) path: Path,
+    /// The outermost link in it.
+    pub(crate) link: Path,
 }
 
 impl Links {
-    /// Records the entry at `path`. Returns the outermost link in its path if an engine could put
-    /// the entry at a path that matters, or could remove such a path by the `whiteout`.
+    /// Records the entry at `path`. Returns the path that leads through a link if an engine could
+    /// put the entry at a path that matters, or could remove such a path by the `whiteout` or
+    /// replace it with the directory of the whiteout. Also returns it if engines could disagree
+    /// about the target of a hard link.
     ///
     /// # Errors
     ///
     /// Returns an error if a limit of `budget` is exceeded.
-    pub(crate) fn add<'p, R>(
+    pub(crate) fn add<R>(
         &mut self,
-        path: &'p [u8],
+        path: &[u8],
         entry: &Entry<'_, R>,
         whiteout: Option<Whiteout<'_>>,
         budget: &Budget,
         matters: impl Fn(&[u8]) -> bool,
-    ) -> io::Result<Option<&'p [u8]>> {
-        let is_changed = |place: &[u8]| {
+    ) -> io::Result<Option<Inside>> {
+        let is_changed = |place: &Path| {
             let directory = path::parent(place).unwrap_or_default();
-            match whiteout {
-                None => matters(place),
+            let is_removed = match whiteout {
+                None => return matters(place),
                 Some(Whiteout::Opaque) => matters(directory),
                 Some(Whiteout::Of(hidden)) => matters(&path::join(directory, hidden)),
                 Some(Whiteout::Internal | Whiteout::Invalid) => false,
-            }
+            };
+            // Engines create the directory of a whiteout.
+            is_removed || !directory.is_empty() && matters(directory)
         };
-        let redirected = match self.follow(path, budget, is_changed)? {
-            Some(Redirect { above, path: None }) => return Ok(Some(above)),
-            Some(Redirect { path, .. }) => path,
-            None => None,
+        self.count_parts(path, budget)?;
+        let above = self.above(path);
+        let inside = || above.map(|link| Inside { path: path.to_owned(), link: link.to_owned() });
+        let mut others = match above {
+            Some(_) => match self.places(path, budget)? {
+                Some(places) if !places.iter().any(is_changed) => places,
+                _ => return Ok(inside()),
+            },
+            None => Vec::new(),
         };
         let target = match entry.kind {
             _ if whiteout.is_some() => return Ok(None),
+            // It adds nothing, and only some engines remove what is at its path.
+            Kind::GlobalHeader => return Ok(None),
             Kind::Symlink => Some(entry.link.clone()),
-            Kind::HardLink => self.target_of_hard_link(&entry.link, budget)?,
+            Kind::HardLink => match self.target_of_hard_link(&entry.link, budget)? {
+                Ok(target) => target,
+                Err(inside) => return Ok(Some(inside)),
+            },
             _ => None,
         };
         self.set(path, target.as_deref(), budget)?;
-        if let (Some(redirected), Some(target)) = (redirected, target) {
-            self.set(&redirected, Some(&target), budget)?;
+        let Some(target) = target else { return Ok(None) };
+        others.retain(|place| place != path);
+        for place in others {
+            // Only some engines replace the link that is there.
+            if self.target(&place).is_some_and(|before| before != target) {
+                return Ok(inside());
+            }
+            self.set(&place, Some(&target), budget)?;
         }
         Ok(None)
     }
 
+    /// Checks whether a link is at `path`.
+    pub(crate) fn contains(&self, path: &[u8]) -> bool {
+        self.target(path).is_some()
+    }
+
     /// Returns the outermost link among the parents of `path`.
     pub(crate) fn above<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]> {
+        if self.targets.is_empty() {
+            return None;
+        }
         let mut hasher = self.state.build_hasher();
         // Each part is hashed once. Hashing each parent from its start would take quadratic time.
         path::parts(path).zip(path::ancestors(path)).find_map(|(part, above)| {
-            hasher.write(part);
-            hasher.write_u8(b'/');
-            self.targets.contains_key(&hasher.clone().finish()).then_some(above)
+            hash_part(&mut hasher, part);
+            self.targets.contains_key(&hasher.finish()).then_some(above)
         })
     }
 
-    /// Follows the links in the parents of `path`, if there are any. `matters` returns whether an
-    /// entry at a path matters.
+    /// Returns all paths at which an engine could put the entry at `path`: it follows each link
+    /// among the parents, or replaces it with a directory. Returns `None` if these are too many or
+    /// too long.
     ///
     /// # Errors
     ///
     /// Returns an error if a limit of `budget` is exceeded.
-    fn follow<'p>(
-        &self,
-        path: &'p [u8],
-        budget: &Budget,
-        matters: impl Fn(&[u8]) -> bool,
-    ) -> io::Result<Option<Redirect<'p>>> {
-        let Some(above) = self.above(path) else { return Ok(None) };
-        let refused = Some(Redirect { above, path: None });
-        let mut followed = 0;
-        let mut rest: Vec<Path> = path::parts(path).rev().map(<[u8]>::to_owned).collect();
-        let mut resolved = Path::new();
-        while let Some(part) = rest.pop() {
-            if part == b".." {
-                resolved.truncate(path::parent(&resolved).map_or(0, <[u8]>::len));
-                continue;
+    fn places(&self, path: &[u8], budget: &Budget) -> io::Result<Option<Vec<Path>>> {
+        let mut places = Vec::new();
+        // The paths to examine, each with the length of the part that contains no link to follow.
+        let mut pending = vec![(path.to_owned(), 0)];
+        while let Some((path, known)) = pending.pop() {
+            self.count_parts(&path, budget)?;
+            budget.count_read(limit::PLACE)?;
+            let mut resolved: Vec<(&[u8], _)> = Vec::new();
+            let mut rest = path.as_slice();
+            while let Some((part, next)) = split_first(rest) {
+                let is_known = path.len() - rest.len() < known;
+                rest = next;
+                match part {
+                    b"" | b"." => continue,
+                    b".." => {
+                        resolved.pop();
+                        continue;
+                    }
+                    _ => {}
+                }
+                let above = resolved.last().map(|(_, hasher): &(_, DefaultHasher)| hasher.clone());
+                let mut hasher = above.unwrap_or_else(|| self.state.build_hasher());
+                hash_part(&mut hasher, part);
+                let target = self.targets.get(&hasher.finish());
+                if let Some(target) = target.filter(|_| !is_known && !rest.is_empty()) {
+                    let directory = match target.first() {
+                        Some(b'/') => Path::new(),
+                        _ => join(&resolved),
+                    };
+                    let known = directory.len();
+                    let followed = [&directory, &**target, rest].join(&b'/');
+                    if path::is_too_long(&followed) || places.len() + pending.len() >= MAX_FOLLOWED
+                    {
+                        return Ok(None);
+                    }
+                    pending.push((followed, known));
+                }
+                resolved.push((part, hasher));
             }
-            let next = path::join(&resolved, &part);
-            let target = self.target(&next).filter(|_| !rest.is_empty());
-            let Some(target) = target else {
-                resolved = next;
-                continue;
-            };
-            // An engine may also replace this link with a directory.
-            let here = rest.iter().rev().fold(next.clone(), |path, part| path::join(&path, part));
-            budget.count_read(here.len() as u64)?;
-            followed += 1;
-            if followed > MAX_FOLLOWED
-                || path::is_too_long(&here)
-                || path::normalize(&here).is_none_or(|here| matters(&here))
-            {
-                return Ok(refused);
-            }
-            if target.starts_with(b"/") {
-                resolved.clear();
-            }
-            let parts = path::parts(target).filter(|part| *part != b".");
-            rest.extend(parts.rev().map(<[u8]>::to_owned));
+            places.push(join(&resolved));
         }
-        if matters(&resolved) {
-            return Ok(refused);
-        }
-        Ok(Some(Redirect { above, path: Some(resolved) }))
+        Ok(Some(places))
     }
 
     /// Returns the target of the symbolic link that a hard link leads to, if it leads to one.
-    fn target_of_hard_link(&self, link: &[u8], budget: &Budget) -> io::Result<Option<Path>> {
-        let Some(path) = path::normalize(link) else { return Ok(None) };
-        let redirect = self.follow(&path, budget, |_| false)?;
-        let path = redirect.and_then(|it| it.path).unwrap_or(path);
-        Ok(self.target(&path).map(<[u8]>::to_owned))
+    /// Returns the path of that link instead if engines could find it at different places.
+    fn target_of_hard_link(
+        &self,
+        link: &[u8],
+        budget: &Budget,
+    ) -> io::Result<Result<Option<Path>, Inside>> {
+        let Some(path) = path::normalize(link) else { return Ok(Ok(None)) };
+        self.count_parts(&path, budget)?;
+        let Some(above) = self.above(&path) else {
+            return Ok(Ok(self.target(&path).map(<[u8]>::to_owned)));
+        };
+        let places = self.places(&path, budget)?;
+        if places.is_some_and(|places| places.iter().all(|place| self.target(place).is_none())) {
+            return Ok(Ok(None));
+        }
+        let link = above.to_owned();
+        Ok(Err(Inside { path, link }))
+    }
+
+    /// Counts the time to look up each part of `path`.
+    fn count_parts(&self, path: &[u8], budget: &Budget) -> io::Result<()> {
+        if self.targets.is_empty() {
+            return Ok(());
+        }
+        budget.count_read(limit::PART * (1 + path::ancestors(path).count() as u64))
     }
 
     /// Returns the target of the link at `path`, if one is there.
@@ -183,12 +231,27 @@ impl Links {
 
     fn hash(&self, path: &[u8]) -> u64 {
         let mut hasher = self.state.build_hasher();
-        for part in path::parts(path) {
-            hasher.write(part);
-            hasher.write_u8(b'/');
-        }
+        path::parts(path).for_each(|part| hash_part(&mut hasher, part));
         hasher.finish()
     }
+}
+
+fn hash_part(hasher: &mut DefaultHasher, part: &[u8]) {
+    hasher.write(part);
+    hasher.write_u8(b'/');
+}
+
+/// Splits `path` at its first slash. Returns `None` if it is empty.
+fn split_first(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = path.iter().position(|byte| *byte == b'/');
+    match end {
+        Some(end) => Some((path.get(..end)?, path.get(end + 1..)?)),
+        None => (!path.is_empty()).then_some((path, b"")),
+    }
+}
+
+fn join(parts: &[(&[u8], DefaultHasher)]) -> Path {
+    parts.iter().map(|(part, _)| *part).collect::<Vec<_>>().join(&b'/')
 }
 
 #[cfg(test)]
@@ -205,16 +268,10 @@ mod tests {
         all
     }
 
-    /// Returns the paths at which an engine could put the entry, the last one first.
-    fn places(links: &Links, path: &str) -> Vec<String> {
-        let places = std::cell::RefCell::new(Vec::new());
+    fn places(links: &Links, path: &str) -> Option<Vec<String>> {
         let budget = Budget::new(Limits::default());
-        let matters = |path: &[u8]| {
-            places.borrow_mut().push(String::from_utf8(path.to_owned()).unwrap());
-            false
-        };
-        links.follow(path.as_bytes(), &budget, matters).unwrap();
-        places.into_inner()
+        let places = links.places(path.as_bytes(), &budget).unwrap()?;
+        Some(places.into_iter().map(|place| String::from_utf8(place).unwrap()).collect())
     }
 
     #[test]
@@ -225,24 +282,37 @@ mod tests {
             ("opt/x", "../manifests"),
             ("up", "a/l/.."),
             ("a/l", "/manifests/sub"),
+            ("A", "x/y/t"),
+            ("A/B", "../manifests"),
+            ("x/y/t/B", "../manifests"),
         ]);
         for (path, expected) in [
-            ("usr/lib/a", &[][..]),
-            ("lib", &[]),
+            ("usr/lib/a", &["usr/lib/a"][..]),
+            ("lib", &["lib"]),
             ("lib/a", &["lib/a", "usr/lib/a"]),
             ("lib/x/a", &["lib/x/a", "usr/lib/x/a", "opt/x/a", "manifests/a"]),
             ("up/a", &["up/a", "a/a", "manifests/a"]),
+            ("A/B/a", &["A/B/a", "manifests/a", "x/y/t/B/a", "x/y/manifests/a"]),
         ] {
-            assert_eq!(places(&links, path), expected, "{path}");
+            let mut found = places(&links, path).unwrap();
+            let mut expected = expected.to_vec();
+            found.sort();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{path}");
         }
     }
 
     #[test]
-    fn a_path_through_a_loop_is_refused() {
-        let links = links(&[("a", "b"), ("b", "a")]);
-        let budget = Budget::new(Limits::default());
-        let redirect = links.follow(b"a/x", &budget, |_| false).unwrap().unwrap();
-        assert_eq!((redirect.above, redirect.path), (&b"a"[..], None));
+    fn more_places_than_links_that_may_be_followed_are_refused() {
+        let chain = |n: usize| {
+            let names: Vec<_> = (0..=n).map(|at| format!("l{at}")).collect();
+            let pairs: Vec<_> = names.windows(2).map(|it| (&*it[0], &*it[1])).collect();
+            places(&links(&pairs), "l0/x").map(|places| places.len())
+        };
+        assert_eq!((chain(MAX_FOLLOWED), chain(MAX_FOLLOWED + 1)), (Some(MAX_FOLLOWED + 1), None));
+        assert_eq!(places(&links(&[("a", "b"), ("b", "a")]), "a/x"), None);
+        let deep = "a/".repeat(100);
+        assert_eq!(places(&links(&[("l", &deep)]), &format!("l/{deep}x")), None);
     }
 
     #[test]

@@ -10,17 +10,23 @@ pub(crate) type Path = Vec<u8>;
 /// Resolves `.`, `..` and repeated slashes in `written`. Returns `None` if the path leads out of
 /// the image. A leading slash is ignored.
 pub(crate) fn normalize(written: &[u8]) -> Option<Path> {
-    let mut parts: Vec<&[u8]> = Vec::new();
+    let mut path = Path::with_capacity(written.len());
     for part in written.split(|byte| *byte == b'/') {
         match part {
             b"" | b"." => {}
             b".." => {
-                parts.pop()?;
+                let above = parent(&path)?.len();
+                path.truncate(above);
             }
-            part => parts.push(part),
+            part => {
+                if !path.is_empty() {
+                    path.push(b'/');
+                }
+                path.extend_from_slice(part);
+            }
         }
     }
-    Some(parts.join(&b'/'))
+    Some(path)
 }
 
 /// Returns the parent directory of `path`, or `None` for the root.

@@ -92,6 +92,17 @@ pub enum Error {
         /// The name of the link.
         link: String,
     },
+    /// A path in the archive is longer than Linux allows, or deeper than any real directory tree.
+    #[error(
+        "the archive contains {name}, which is a path or link target longer than {} bytes, or with \
+         more than {} slashes",
+        limit::PATH,
+        limit::DEPTH
+    )]
+    Path {
+        /// The start of the path, or of the target of the link.
+        name: String,
+    },
     /// The archive contains two files with a name that must be unique.
     #[error("the archive contains {name} twice")]
     Twice {
@@ -240,6 +251,7 @@ impl Archive {
         result.map_err(|fault| match fault {
             Fault::Io(source) => broken(source),
             Fault::Twice(name) => Error::Twice { name },
+            Fault::Path(name) => Error::Path { name },
             Fault::Inside { name, link } => Error::Inside { name, link },
         })?;
         let Index { files, ambiguous, .. } = index;
@@ -277,6 +289,7 @@ impl Archive {
 enum Fault {
     Io(io::Error),
     Twice(String),
+    Path(String),
     Inside { name: String, link: String },
 }
 
@@ -298,10 +311,15 @@ struct Index {
 
 impl Index {
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>, budget: &Budget) -> Result<(), Fault> {
+        if let Some(long) =
+            [&entry.path, &entry.link].into_iter().find(|path| path::is_too_long(path))
+        {
+            return Err(Fault::Path(path::display(long)));
+        }
         // Files outside the archive, or with too long names, cannot be requested.
         let Some(path) = path::normalize(&entry.path) else { return Ok(()) };
-        if let Some(link) = self.links.add(&path, entry, None, budget, |_| true)? {
-            let [name, link] = [path.as_slice(), link].map(path::display);
+        if let Some(inside) = self.links.add(&path, entry, None, budget, |_| true)? {
+            let [name, link] = [&inside.path, &inside.link].map(|path| path::display(path));
             return Err(Fault::Inside { name, link });
         }
         if path.len() > limit::NAME {

@@ -41,7 +41,8 @@ pub enum Kind {
     Device,
     /// A FIFO.
     Fifo,
-    /// PAX records for all following entries. Engines skip them.
+    /// PAX records for all following entries. Engines ignore them, but not the path: they create
+    /// its parent directories, and remove what is at it.
     GlobalHeader,
     /// A kind that is unknown to Go, by its type flag.
     Other(u8),

@@ -76,6 +76,8 @@ struct Place {
     /// The lowest layer of all nodes below this one. It bounds the cost of whiteouts: without it, a
     /// layer with a million whiteouts would visit all nodes a million times.
     oldest: usize,
+    /// The last layer that added a node below this one.
+    newest: usize,
     children: BTreeMap<Vec<u8>, Place>,
 }
 
@@ -101,6 +103,7 @@ impl Default for Place {
             held: None,
             hidden_in: 0,
             oldest: usize::MAX,
+            newest: 0,
             children: BTreeMap::new(),
         }
     }
@@ -200,11 +203,6 @@ impl Tree {
         children.filter_map(|(name, child)| Some((name.as_slice(), &child.held.as_ref()?.node)))
     }
 
-    /// Checks whether layers below `layer` have any node.
-    pub(crate) fn has_lower(&self, layer: usize) -> bool {
-        self.root.oldest < layer
-    }
-
     /// Inserts `node` of the layer `layer` at `path`, and creates missing parent directories.
     ///
     /// # Errors
@@ -219,6 +217,7 @@ impl Tree {
         let mut place = &mut self.root;
         for (part, upto) in path::parts(path).zip(path::ancestors(path).map(Some).chain([None])) {
             place.oldest = place.oldest.min(layer);
+            place.newest = layer;
             place = place.child(part);
             let is_directory = upto.is_some() || node == Node::Directory;
             if is_directory && place.hidden_in == layer {
@@ -262,11 +261,17 @@ impl Tree {
         true
     }
 
-    /// Removes the nodes of layers below `layer` below `path`.
-    pub(crate) fn remove_beneath(&mut self, path: &[u8], layer: usize) {
-        if let Some(place) = self.place_mut(path) {
-            self.len -= place.clear_beneath(layer);
+    /// Removes the nodes of layers below `layer` below `path`. Returns false if `layer` itself has
+    /// added something there: some engines keep all of it, and others only what is in directories
+    /// that have an entry before the whiteout.
+    pub(crate) fn remove_beneath(&mut self, path: &[u8], layer: usize) -> bool {
+        let Some(place) = self.place_mut(path) else { return true };
+        if place.newest == layer {
+            return false;
         }
+        let removed = place.clear_beneath(layer);
+        self.len -= removed;
+        true
     }
 
     fn place(&self, path: &[u8]) -> Option<&Place> {

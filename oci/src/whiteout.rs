@@ -1,5 +1,8 @@
 //! The names of files that remove what lower layers have (image-spec, layer.md).
 
+use crate::path;
+use crate::tar_reader::{Entry, Kind};
+
 /// The prefix of a file that removes a file of a lower layer.
 pub(crate) const PREFIX: &str = ".wh.";
 /// The name of a file that removes everything of lower layers in its directory.
@@ -18,6 +21,20 @@ pub(crate) enum Whiteout<'a> {
     Internal,
     /// The name does not name a file.
     Invalid,
+}
+
+/// Checks whether `entry` at `path` is inside a directory in the root that AUFS wrote for itself, or
+/// is a hard link to something inside it. vfs, a driver of containers/storage, skips everything in
+/// such a directory, and finds the target of the hard link by its last part alone.
+pub(crate) fn depends_on_internal<R>(path: &[u8], entry: &Entry<'_, R>) -> bool {
+    let links_into_internal =
+        || path::normalize(&entry.link).is_some_and(|target| is_inside_internal(&target));
+    is_inside_internal(path) || entry.kind == Kind::HardLink && links_into_internal()
+}
+
+/// Checks whether `path` is inside a directory in the root that AUFS wrote for itself.
+pub(crate) fn is_inside_internal(path: &[u8]) -> bool {
+    path.starts_with(AUFS) && path.contains(&b'/')
 }
 
 impl<'a> Whiteout<'a> {

@@ -9,26 +9,35 @@ type Raw<'a> = (&'a str, EntryType, &'a str);
 /// Reads a layer of these entries, without any others for their parent directories. Everything in
 /// it may take `names` bytes.
 fn push(root: &str, names: u64, entries: &[Raw<'_>]) -> Result<Tree, Error> {
-    let mut builder = Builder::new(Vec::new());
-    for &(path, kind, target) in entries {
-        let mut header = Header::new_ustar();
-        header.set_entry_type(kind);
-        header.set_size(0);
-        if kind == EntryType::Symlink {
-            builder.append_link(&mut header, path, target).unwrap();
-        } else {
-            builder.append_data(&mut header, path, io::empty()).unwrap();
-        }
-    }
-    let tar = builder.into_inner().unwrap();
+    push_all(root, names, &[entries])
+}
+
+fn push_all(root: &str, names: u64, layers: &[&[Raw<'_>]]) -> Result<Tree, Error> {
     let staged = tempfile::tempdir().unwrap();
     let budget = Budget::new(Limits { names, ..Limits::default() });
     let (tree, root, staged) = (Tree::default(), root.as_bytes(), staged.path());
     let links = Links::default();
     let mut extraction =
         Extraction { root, staged, budget: &budget, tree, links, files: 0, size: 0 };
-    extraction.push(&mut tar.as_slice())?;
+    for layer in layers {
+        extraction.push(&mut tar(layer).as_slice())?;
+    }
     Ok(extraction.tree)
+}
+
+fn tar(entries: &[Raw<'_>]) -> Vec<u8> {
+    let mut builder = Builder::new(Vec::new());
+    for &(path, kind, target) in entries {
+        let mut header = Header::new_ustar();
+        header.set_entry_type(kind);
+        header.set_size(0);
+        if target.is_empty() {
+            builder.append_data(&mut header, path, io::empty()).unwrap();
+        } else {
+            builder.append_link(&mut header, path, target).unwrap();
+        }
+    }
+    builder.into_inner().unwrap()
 }
 
 fn is_names(result: Result<Tree, Error>) -> bool {
@@ -59,6 +68,47 @@ fn an_entry_that_a_link_could_lead_into_the_directory_is_refused() {
     let elsewhere = [("lib", EntryType::Symlink, "usr/lib"), file("lib/a"), file("configs/a")];
     let tree = push("configs", Limits::default().names, &elsewhere).unwrap();
     assert_eq!(tree.nodes().count(), 1);
+}
+
+#[test]
+fn a_global_header_at_a_path_of_the_directory_or_a_whiteout_is_refused() {
+    let global = |path| (path, EntryType::XGlobalHeader, "");
+    let names = Limits::default().names;
+    for path in ["configs/a", "configs", "configs/.wh.a", ".wh.configs", "usr/.wh..wh..opq"] {
+        let error = push("configs", names, &[global(path)]).unwrap_err();
+        assert_eq!(error.to_string(), format!("{path} is the path of a global header"));
+    }
+    push("configs", names, &[global("pax_global_header")]).unwrap();
+}
+
+#[test]
+fn a_whiteout_inside_a_file_or_a_link_of_a_lower_layer_is_refused() {
+    let names = Limits::default().names;
+    for whiteout in [".wh.x", ".wh..wh..opq", ".wh..wh.x"] {
+        let path = format!("configs/b.yaml/{whiteout}");
+        let upper = (path.as_str(), EntryType::Regular, "");
+        let file = ("configs/b.yaml", EntryType::Regular, "");
+        let error = push_all("configs", names, &[&[file], &[upper]]).unwrap_err().to_string();
+        assert!(error.starts_with("configs/b.yaml is a file or a link, and"), "{error}");
+        let link = ("configs/b.yaml", EntryType::Symlink, "c");
+        let error = push_all("configs", names, &[&[link], &[upper]]).unwrap_err().to_string();
+        assert_eq!(error, format!("{path} is inside a link"));
+        // An empty directory.
+        let tree = push_all("configs", names, &[&[], &[upper]]).unwrap();
+        assert_eq!(tree.node(b"configs/b.yaml"), Some(&Node::Directory));
+    }
+}
+
+#[test]
+fn an_entry_in_or_from_a_directory_of_aufs_is_refused() {
+    let names = Limits::default().names;
+    let shared = (".wh..wh.plnk/1", EntryType::Regular, "");
+    let link = ("configs/a", EntryType::Link, ".wh..wh.plnk/1");
+    push("configs", names, &[shared]).unwrap();
+    let error = push("configs", names, &[shared, link]).unwrap_err().to_string();
+    assert_eq!(error, "configs/a is in, or a link into, a directory of AUFS");
+    let error = push(".wh..wh.plnk", names, &[shared]).unwrap_err().to_string();
+    assert_eq!(error, ".wh..wh.plnk/1 is in, or a link into, a directory of AUFS");
 }
 
 #[test]

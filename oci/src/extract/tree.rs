@@ -9,12 +9,21 @@ use crate::path::{self, Path};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
     Directory,
+    /// The directory of a whiteout, which engines create if it does not exist. In a complete layer,
+    /// it is a directory.
+    Parent,
     /// The file with this number.
     File(usize),
     /// A symbolic link to this target.
     Link(Vec<u8>),
     /// Something other than a directory, in place of a parent of the directory.
     Blocked,
+}
+
+impl Node {
+    fn is_directory(&self) -> bool {
+        matches!(self, Self::Directory | Self::Parent)
+    }
 }
 
 /// The entries by their paths. Parent directories need not be among them.
@@ -38,8 +47,8 @@ impl Tree {
     /// or added something else. With overlayfs, the directory contains what lower layers have in
     /// it.
     pub(super) fn add(&mut self, path: &[u8], node: Node) -> Result<(), &'static str> {
-        let is_directory = node == Node::Directory;
-        let is_other = |before: &Node| is_directory && *before != Node::Directory;
+        let is_directory = node.is_directory();
+        let is_other = |before: &Node| is_directory && !before.is_directory();
         if is_directory && self.hidden.contains(path)
             || path::ancestors(path).any(|above| self.hidden.contains(above))
             || self.upper.get(path).is_some_and(is_other)
@@ -50,6 +59,11 @@ impl Tree {
         Ok(())
     }
 
+    /// Checks whether the current layer has a directory at `path`.
+    pub(super) fn has_directory(&self, path: &[u8]) -> bool {
+        self.upper.get(path).is_some_and(Node::is_directory)
+    }
+
     /// Removes `path`, and everything beneath it, from the layers below.
     ///
     /// # Errors
@@ -57,10 +71,7 @@ impl Tree {
     /// Returns the problem of a whiteout of what its own layer adds: it removes nothing of it
     /// (image-spec, layer.md), but engines remove what comes before the whiteout.
     pub(super) fn hide(&mut self, path: &[u8]) -> Result<(), &'static str> {
-        let start = start_of(path);
-        let mut beneath = self.upper.range(start.clone()..).map(|(path, _)| path);
-        if self.upper.contains_key(path) || beneath.next().is_some_and(|it| it.starts_with(&start))
-        {
+        if self.upper.contains_key(path) || has_beneath(&self.upper, path) {
             return Err("removes what its own layer adds");
         }
         self.hidden.insert(path.to_owned());
@@ -71,10 +82,15 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// Returns the problem of a whiteout of the root, which overlayfs does not support.
+    /// Returns the problem of a whiteout of the root, which overlayfs does not support. Also returns
+    /// the problem of a whiteout after something that its own layer adds: some engines keep all of
+    /// it, and others only what is in directories that have an entry before the whiteout.
     pub(super) fn hide_beneath(&mut self, path: &[u8]) -> Result<(), &'static str> {
         if path.is_empty() && !self.lower.is_empty() {
             return Err("removes everything from the root");
+        }
+        if has_beneath(&self.upper, path) {
+            return Err("removes what its own layer adds");
         }
         self.hidden_beneath.push(path.to_owned());
         Ok(())
@@ -90,7 +106,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// Returns the path of an entry inside something that is not a directory.
+    /// Returns the path of something that is not a directory, but has something inside it.
     pub(super) fn finish_layer(&mut self) -> Result<(), Path> {
         for path in mem::take(&mut self.hidden) {
             self.lower.remove(&path);
@@ -100,14 +116,17 @@ impl Tree {
             self.remove_beneath(&path);
         }
         for (path, node) in mem::take(&mut self.upper) {
-            if node != Node::Directory {
+            if !node.is_directory() {
                 self.remove_beneath(&path);
             }
+            let is_other =
+                |above: &&[u8]| self.lower.get(*above).is_some_and(|node| *node != Node::Directory);
             // Parents come before their entries, so the parents in this layer are already added.
-            let above = path::ancestors(&path).filter_map(|above| self.lower.get(above));
-            if above.into_iter().any(|node| *node != Node::Directory) {
-                return Err(path);
+            let itself = (node == Node::Parent).then_some(path.as_slice());
+            if let Some(above) = path::ancestors(&path).chain(itself).find(is_other) {
+                return Err(above.to_owned());
             }
+            let node = if node == Node::Parent { Node::Directory } else { node };
             self.lower.insert(path, node);
         }
         Ok(())
@@ -115,8 +134,8 @@ impl Tree {
 
     /// Returns the entry at `path`. A directory need not have an entry of its own.
     pub(super) fn node(&self, path: &[u8]) -> Option<&Node> {
-        let has_entries = || self.beneath(path).next().is_some().then_some(&Node::Directory);
-        self.lower.get(path).or_else(has_entries)
+        let is_directory = || has_beneath(&self.lower, path).then_some(&Node::Directory);
+        self.lower.get(path).or_else(is_directory)
     }
 
     /// Returns all entries, sorted by path.
@@ -124,23 +143,23 @@ impl Tree {
         self.lower.iter()
     }
 
-    fn beneath(&self, path: &[u8]) -> impl Iterator<Item = &Path> {
-        let start = start_of(path);
-        let entries = self.lower.range(start.clone()..).map(|(path, _)| path);
-        entries.take_while(move |path| path.starts_with(&start))
-    }
-
     fn remove_beneath(&mut self, path: &[u8]) {
-        let found: Vec<_> = self.beneath(path).cloned().collect();
+        let found: Vec<_> = beneath(&self.lower, path).cloned().collect();
         for path in found {
             self.lower.remove(&path);
         }
     }
 }
 
-/// Returns the common beginning of the paths beneath `path`.
-fn start_of(path: &[u8]) -> Path {
-    if path.is_empty() { Path::new() } else { path::join(path, b"") }
+/// Returns the paths of the entries beneath `path`.
+fn beneath<'n>(nodes: &'n BTreeMap<Path, Node>, path: &[u8]) -> impl Iterator<Item = &'n Path> {
+    let start = if path.is_empty() { Path::new() } else { path::join(path, b"") };
+    let entries = nodes.range(start.clone()..).map(|(path, _)| path);
+    entries.take_while(move |path| path.starts_with(&start))
+}
+
+fn has_beneath(nodes: &BTreeMap<Path, Node>, path: &[u8]) -> bool {
+    beneath(nodes, path).next().is_some()
 }
 
 #[cfg(test)]
@@ -162,9 +181,31 @@ mod tests {
                     tree.finish_layer().unwrap();
                 }
                 tree.add(b"a/b/c/d", Node::File(1)).unwrap();
-                assert_eq!(tree.finish_layer(), Err(b"a/b/c/d".to_vec()), "{above:?}");
+                assert_eq!(tree.finish_layer(), Err(b"a/b".to_vec()), "{above:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_whiteout_inside_a_link_or_a_file_is_refused() {
+        for above in [link(), Node::File(0), Node::Blocked] {
+            for parent in ["a/b", "a/b/c"] {
+                let mut tree = Tree::default();
+                tree.add(b"a/b", above.clone()).unwrap();
+                tree.finish_layer().unwrap();
+                tree.add(parent.as_bytes(), Node::Parent).unwrap();
+                assert_eq!(tree.finish_layer(), Err(b"a/b".to_vec()), "{above:?}");
+            }
+            let mut tree = Tree::default();
+            tree.add(b"a/b", above.clone()).unwrap();
+            assert!(tree.add(b"a/b", Node::Parent).is_err());
+        }
+        let mut tree = Tree::default();
+        tree.add(b"a/b", Node::Parent).unwrap();
+        assert!(tree.hide(b"a/b").is_err());
+        tree.add(b"a/b", Node::Directory).unwrap();
+        tree.finish_layer().unwrap();
+        assert_eq!(tree.node(b"a/b"), Some(&Node::Directory));
     }
 
     #[test]
@@ -182,6 +223,8 @@ mod tests {
         assert!(tree.hide(b"a").is_err());
         assert!(tree.hide(b"a/c").is_err());
         tree.hide(b"a-b").unwrap();
+        assert!(tree.hide_beneath(b"a").is_err());
+        tree.hide_beneath(b"b").unwrap();
         assert!(tree.hide_beneath(b"").is_err());
 
         let mut tree = lower();

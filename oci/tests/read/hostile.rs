@@ -70,6 +70,38 @@ fn endless_headers_are_refused_before_they_are_kept() {
 }
 
 #[test]
+fn an_archive_with_a_path_or_link_target_that_is_too_long_is_refused() {
+    let place = Place::new();
+    let deep = "b".to_owned() + &"/a".repeat(520_000);
+    for tar in [
+        Tar::new().long_name(EntryType::Regular, &deep),
+        Tar::new().link("b", "x").long_link(EntryType::Link, "n", &deep),
+    ] {
+        let file = place.file("a.tgz", &gzip(&tar.done()));
+        let error = refusal(read(&format!("oci-archive:{}", file.display())));
+        assert!(error.contains("the archive contains b/a/a"), "{error}");
+        assert!(error.contains("longer than 4095 bytes, or with more than 128 slashes"), "{error}");
+    }
+}
+
+#[test]
+fn the_parts_of_paths_count_if_the_image_has_links() {
+    // 46 parts, which count 736 bytes at each place.
+    let deep = format!("b/{}x", "a/".repeat(44));
+    let image = |tar: Tar| {
+        let tar = (0..100).fold(tar, |tar, _| tar.file(&deep, ""));
+        read_with(
+            &[Layer::gzip(tar)],
+            &limited(|limits| (limits.ratio, limits.ratio_from) = (1, 200_000)),
+        )
+    };
+    image(Tar::bundle()).unwrap();
+    image(Tar::bundle().link("c", "x")).unwrap();
+    let error = refusal(image(Tar::bundle().link("b", "x")));
+    assert!(error.contains("have to be read and decompressed for each byte"), "{error}");
+}
+
+#[test]
 fn a_header_that_claims_more_than_there_is_is_refused() {
     let claims = |size| Tar::bundle().header(EntryType::Regular, b"manifests/b", "", size, b"b");
     refused(Layer::plain(claims(9000)), &Options::default(), "unexpected end of file");

@@ -154,6 +154,26 @@ fn an_entry_that_a_link_could_lead_into_the_bundle_is_refused() {
 }
 
 #[test]
+fn a_link_that_an_entry_inside_a_link_creates_is_followed_from_each_of_its_places() {
+    let lower = || {
+        let nested = Tar::bundle().file("manifests/two.yaml", "").directory("x/y/manifests");
+        nested.link("A", "x/y/t").link("x/y/t/C", "/manifests")
+    };
+    for upper in [
+        // With overlayfs, A becomes a directory, so the link B leads to the bundle.
+        Tar::new().link("A/B", "../manifests").file("A/B/csv.yaml", "evil"),
+        Tar::new().link("A/B", "../manifests").file("A/B/.wh.two.yaml", ""),
+        // A hard link to the link that an engine could have put elsewhere.
+        Tar::new().link("A/B", "manifests").directory("x/y/t/B").hard_link("Z", "A/B"),
+        // Only some engines replace x/y/t/C.
+        Tar::new().link("A/C", "q").file("x/y/t/C/csv.yaml", "evil"),
+    ] {
+        let text = refusal(read_layers(&[lower(), upper].map(Layer::plain)));
+        assert!(text.contains("is inside A, which is not a directory"), "{text}");
+    }
+}
+
+#[test]
 fn an_entry_inside_a_link_elsewhere_is_ignored() {
     for upper in [
         Tar::new().file("lib/x", "").file("lib64/.wh.y", "").link("lib/z", "../manifests"),
@@ -175,9 +195,15 @@ fn a_whiteout_inside_a_link_to_the_directory_is_refused() {
         .file("opt/m/b.yaml", "b")
         .link("manifests", "opt/m")
         .file("metadata/annotations.yaml", ANNOTATIONS);
-    let upper = Tar::new().file("manifests/.wh.b.yaml", "");
-    let text = refusal(read_layers(&[linked, upper].map(Layer::plain)));
-    assert!(text.contains("is inside manifests, which is not a directory"), "{text}");
+    let linked = Layer::plain(linked);
+    for whiteout in [".wh.b.yaml", ".wh..wh.x", "sub/.wh..wh.x"] {
+        // With overlayfs, the directory of any whiteout replaces the link.
+        let upper = Layer::plain(Tar::new().file(&format!("manifests/{whiteout}"), ""));
+        let text = refusal(read_layers(&[linked.clone(), upper]));
+        assert!(text.contains("is inside manifests, which is not a directory"), "{text}");
+    }
+    let upper = Layer::plain(Tar::new().file("opt/.wh.x", ""));
+    assert_eq!(manifests(&read_layers(&[linked, upper]).unwrap()).len(), 2);
 }
 
 #[test]

@@ -97,6 +97,11 @@ pub(super) const FAMILIES: &[Family] = &[
             .fold(Tape::new(), |tape, n| tape.long(b'0', &format!("{name}{n}"), "", b""))
             .end()
     }),
+    archive("deep-names-of-links", |n| {
+        let target = format!("b{}", repeat("/a", n));
+        let link = Tape::new().entry(b'2', b"b", b"x", b"");
+        link.long(b'1', "n", &target, b"").file("oci-layout", b"").end()
+    }),
     archive("links", |n| {
         let link = |tape: Tape, n: usize| {
             tape.entry(b'2', format!("f{n}").as_bytes(), format!("f{}", n + 1).as_bytes(), b"")

@@ -98,15 +98,27 @@ pub(super) const FAMILIES: &[Family] = &[
             tape.entry(flag::SYMLINK, format!("l{n}").as_bytes(), target.as_bytes(), b"")
         })
     }),
+    family("deep-entries-beside-a-link", |n| deep_entries("a", n)),
+    family("deep-entries-beneath-a-link", |n| deep_entries("l", n)),
+    family("deep-hard-links-beneath-a-link", |n| {
+        let deep = format!("l/{}x", "a/".repeat(47));
+        let link = Tape::new().entry(flag::SYMLINK, b"l", b"x", b"");
+        let add =
+            |tape: Tape, _| tape.entry(flag::HARD_LINK, deep.as_bytes(), deep.as_bytes(), b"");
+        tar((0..n / 512).fold(link, add))
+    }),
+    family("gzip-of-deep-entries-beneath-a-link", |n| {
+        let tar = deep_entries("l", BOMB);
+        let one = gzip(tar.get(..tar.len() - 1024).unwrap_or_default());
+        one.repeat((n / one.len()).max(1))
+    }),
     family("whiteouts", |n| {
         entries(n, 1024, |tape, n| {
             tape.file(&format!("manifests/f{n}"), b"").file(&format!("manifests/.wh.f{n}"), b"")
         })
     }),
     family("opaque", |n| {
-        entries(n, 1024, |tape, n| {
-            tape.file(&format!("manifests/f{n}"), b"").file("manifests/.wh..wh..opq", b"")
-        })
+        entries(n, 512, |tape, n| tape.file(&format!("manifests/d{n}/.wh..wh..opq"), b""))
     }),
     family("pax-records", |n| {
         let records = (0..n / 12).map(|_| ("a", "v"));
@@ -227,6 +239,13 @@ pub(super) fn gzip_tables(size: usize) -> Vec<u8> {
     let bytes: Vec<_> =
         bits.chunks(8).map(|bits| u8::try_from(byte(bits)).unwrap_or_default()).collect();
     bytes.repeat(size / bytes.len())
+}
+
+/// Creates entries of a path of 100 bytes in `top`, beside a link `l`.
+fn deep_entries(top: &str, size: usize) -> Vec<u8> {
+    let path = format!("{top}/{}x", "a/".repeat(48));
+    let link = Tape::new().entry(flag::SYMLINK, b"l", b"x", b"");
+    tar((0..size / 512).fold(link, |tape, _| tape.file(&path, b"")))
 }
 
 /// Creates as many entries as fit into `size` bytes, if each takes `each` bytes.
