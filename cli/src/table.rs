@@ -112,8 +112,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         self.rows.len() <= 1
     }
 
-    /// Writes the table. If `limit` is not `None`, the widest texts are cut to fit into it. Otherwise
-    /// no text is cut, and cells longer than [`MAX_WIDTH`] are not aligned.
+    /// Writes the table. If `limit` is not `None`, the widest texts are cut to fit into it.
+    /// Otherwise no text is cut, and cells longer than [`MAX_WIDTH`] are not aligned.
     pub(crate) fn write(&self, to: &mut String, limit: Option<usize>, palette: &Palette) {
         let widths = self.widths(limit);
         for (index, row) in self.rows.iter().enumerate() {

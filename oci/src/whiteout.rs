@@ -23,9 +23,9 @@ pub(crate) enum Whiteout<'a> {
     Invalid,
 }
 
-/// Checks whether `entry` at `path` is inside a directory in the root that AUFS wrote for itself, or
-/// is a hard link to something inside it. vfs, a driver of containers/storage, skips everything in
-/// such a directory, and finds the target of the hard link by its last part alone.
+/// Checks whether `entry` at `path` is inside a directory in the root that AUFS wrote for itself,
+/// or is a hard link to something inside it. vfs, a driver of containers/storage, skips everything
+/// in such a directory, and finds the target of the hard link by its last part alone.
 pub(crate) fn depends_on_internal<R>(path: &[u8], entry: &Entry<'_, R>) -> bool {
     let links_into_internal =
         || path::normalize(&entry.link).is_some_and(|target| is_inside_internal(&target));

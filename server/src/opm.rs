@@ -34,8 +34,8 @@ const PACKAGES: &str = "packages.json";
 const POGREB: &str = "pogreb.v1";
 /// The maximum length of the name of a file, in bytes.
 const MAX_NAME: usize = 255;
-/// What a file costs in the size of a cache, in bytes, besides its content: creating one takes about
-/// as long as writing this many bytes.
+/// What a file costs in the size of a cache, in bytes, besides its content: creating one takes
+/// about as long as writing this many bytes.
 const FILE: u64 = 64 << 10;
 /// The size that every cache may have, in bytes. Writing it takes 2 to 4 seconds of CPU time.
 const SMALL: u64 = 512 << 20;

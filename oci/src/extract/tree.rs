@@ -82,9 +82,9 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// Returns the problem of a whiteout of the root, which overlayfs does not support. Also returns
-    /// the problem of a whiteout after something that its own layer adds: some engines keep all of
-    /// it, and others only what is in directories that have an entry before the whiteout.
+    /// Returns the problem of a whiteout of the root, which overlayfs does not support. Also
+    /// returns the problem of a whiteout after something that its own layer adds: some engines keep
+    /// all of it, and others only what is in directories that have an entry before the whiteout.
     pub(super) fn hide_beneath(&mut self, path: &[u8]) -> Result<(), &'static str> {
         if path.is_empty() && !self.lower.is_empty() {
             return Err("removes everything from the root");

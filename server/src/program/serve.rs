@@ -165,7 +165,8 @@ fn write_caches(server: &Server, args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     match server.write_opm_cache(&args.catalog, directory) {
-        // This server can serve the catalog. opm can build its own format, which has no such limits.
+        // This server can serve the catalog. opm can build its own format, which has no such
+        // limits.
         Err(error @ (OpmCacheError::Name(_) | OpmCacheError::Size { .. })) => {
             warn(&format!("{error}; opm cannot use this cache"));
         }

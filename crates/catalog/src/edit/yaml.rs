@@ -11,8 +11,8 @@ use crate::{Form, Meta, meta::items};
 
 use super::Entries;
 
-/// Returns candidates for the text with new items of the list `key`. Those whose index is not in the
-/// list are added after the last one.
+/// Returns candidates for the text with new items of the list `key`. Those whose index is not in
+/// the list are added after the last one.
 pub(super) fn set_items(
     text: &str,
     key: &str,

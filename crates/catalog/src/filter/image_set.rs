@@ -12,8 +12,8 @@ const KIND: &str = "ImageSetConfiguration";
 
 /// The maximum number of choices. The largest published catalog has about 400 packages.
 const MAX_CHOICES: usize = 100_000;
-/// The maximum size of the names of the packages in all choices, in bytes. Each channel of a package
-/// repeats its name.
+/// The maximum size of the names of the packages in all choices, in bytes. Each channel of a
+/// package repeats its name.
 const MAX_NAMES: usize = 16 << 20;
 
 /// The operators of an `ImageSetConfiguration` of oc-mirror (`mirror.openshift.io/v1alpha2` and
@@ -156,8 +156,8 @@ impl ImageSet {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file does not contain the catalog, if a version is invalid, or if there
-    /// are too many choices.
+    /// Returns an error if the file does not contain the catalog, if a version is invalid, or if
+    /// there are too many choices.
     pub fn choices(&self, name: &str, catalog: &Catalog) -> Result<Vec<Choice>, Error> {
         let mut choices = Vec::new();
         let selected = self.select(name)?;

@@ -178,8 +178,8 @@ pub(super) const FAMILIES: &[Family] = &[
 
 /// A block of zstd that repeats a zero once.
 const ONE_BYTE: &[u8] = &[0x0a, 0, 0, 0];
-/// A block of zstd with 4 bytes of content, for which a decoder builds a table of literals and three
-/// of sequences.
+/// A block of zstd with 4 bytes of content, for which a decoder builds a table of literals and
+/// three of sequences.
 const TABLES: &[u8] = &[
     0x94, 0, 0, 0x12, 0xc0, 0, 0x80, 0x10, 0x02, 0x01, 0xa8, 0xf4, 0x3f, 0xf3, 0x1f, 0xf4, 0x3f, 0,
     0, 0, 0x04,
