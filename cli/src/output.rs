@@ -163,13 +163,23 @@ mod tests {
         }
     }
 
-    fn written(form: Form) -> String {
+    /// Returns what `write` writes in this form.
+    fn text_of(
+        form: Form,
+        write: impl FnOnce(&mut Documents<&mut Vec<u8>>) -> io::Result<()>,
+    ) -> String {
         let mut text = Vec::new();
         let mut documents = Documents::new(form, &mut text);
-        documents.write(&[("a", 1)]).unwrap();
-        documents.write(&[("b", 2)]).unwrap();
+        write(&mut documents).unwrap();
         documents.finish().unwrap();
         String::from_utf8(text).unwrap()
+    }
+
+    fn written(form: Form) -> String {
+        text_of(form, |documents| {
+            documents.write(&[("a", 1)])?;
+            documents.write(&[("b", 2)])
+        })
     }
 
     #[test]
@@ -182,10 +192,8 @@ mod tests {
         let items = [serde_json::json!({"a": [1, "b\nc"]}), serde_json::json!([{"d": {}}, []])];
         for form in [Form::Json, Form::Yaml] {
             for items in [&items[..], &[]] {
-                let (mut whole, mut list) = (Vec::new(), Vec::new());
-                Documents::new(form, &mut whole).write(&items).unwrap();
-                Documents::new(form, &mut list).write_list(items).unwrap();
-                assert_eq!(whole, list, "{form:?}");
+                let whole = text_of(form, |documents| documents.write(&items));
+                assert_eq!(whole, text_of(form, |it| it.write_list(items)), "{form:?}");
             }
         }
     }
@@ -209,10 +217,8 @@ mod tests {
                     "kind": "List",
                     "metadata": {"resourceVersion": ""},
                 });
-                let (mut whole, mut objects) = (Vec::new(), Vec::new());
-                Documents::new(form, &mut whole).write(&list).unwrap();
-                Documents::new(form, &mut objects).write_objects(items).unwrap();
-                assert_eq!(whole, objects, "{form:?}");
+                let whole = text_of(form, |documents| documents.write(&list));
+                assert_eq!(whole, text_of(form, |it| it.write_objects(items)), "{form:?}");
             }
         }
     }

@@ -194,7 +194,7 @@ impl Extraction<'_> {
     }
 
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<(), Error> {
-        if path::is_too_long(&entry.path) || path::is_too_long(&entry.link) {
+        if entry.long_path().is_some() {
             return Err(entry_error(
                 &entry.path,
                 "is too long, or the target of its link is too long",

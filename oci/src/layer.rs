@@ -110,9 +110,7 @@ impl<'a> Stack<'a> {
     }
 
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<(), Error> {
-        if let Some(long) =
-            [&entry.path, &entry.link].into_iter().find(|path| path::is_too_long(path))
-        {
+        if let Some(long) = entry.long_path() {
             return Err(Error::Path { path: path::display(long) });
         }
         let path = path::normalize(&entry.path)

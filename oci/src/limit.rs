@@ -27,7 +27,7 @@ pub const WINDOW: u64 = 32 << 20;
 pub const BLOCK: u64 = 4 << 10;
 
 /// What each part of a path counts besides its bytes if the image has links, in bytes that are
-/// read. Looking a part up takes about 50 ns. Paths in images have about 8 parts.
+/// read. A lookup takes about 50 ns for each part. Paths in images have about 8 parts.
 pub const PART: u64 = 16;
 /// What each place to which the links in a path could lead counts besides its parts, in bytes that
 /// are read. Finding it takes about 500 ns. Few paths of an image lead through a link.

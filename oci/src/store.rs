@@ -311,9 +311,7 @@ struct Index {
 
 impl Index {
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>, budget: &Budget) -> Result<(), Fault> {
-        if let Some(long) =
-            [&entry.path, &entry.link].into_iter().find(|path| path::is_too_long(path))
-        {
+        if let Some(long) = entry.long_path() {
             return Err(Fault::Path(path::display(long)));
         }
         // Files outside the archive, or with too long names, cannot be requested.

@@ -18,6 +18,7 @@ use std::io::{self, Read, Seek, Take};
 use crate::budget::Budget;
 use crate::compression;
 use crate::limit::Limits;
+use crate::path;
 use fault::{Fault, Malformed};
 use header::{Format, Header};
 use pax::Pax;
@@ -62,6 +63,13 @@ pub struct Entry<'a, R> {
     /// The offset of its data in the stream, in bytes.
     pub offset: u64,
     data: Take<&'a mut R>,
+}
+
+impl<R> Entry<'_, R> {
+    /// Returns the path or the target of the link, whichever is too long.
+    pub(crate) fn long_path(&self) -> Option<&[u8]> {
+        [&self.path, &self.link].into_iter().map(Vec::as_slice).find(|path| path::is_too_long(path))
+    }
 }
 
 impl<R: Read> Read for Entry<'_, R> {

@@ -36,12 +36,13 @@ const POGREB: &str = "pogreb.v1";
 const MAX_NAME: usize = 255;
 /// What a file costs in the size of a cache, in bytes, besides its content: creating one takes
 /// about as long as writing this many bytes.
-const FILE: u64 = 64 << 10;
-/// The size that every cache may have, in bytes. Writing it takes 2 to 4 seconds of CPU time.
-const SMALL: u64 = 512 << 20;
+const FILE_COST: u64 = 64 << 10;
+/// The limit for the caches of small catalogs, in bytes. Writing that much takes 2 to 4 seconds of
+/// CPU time.
+const MIN_LIMIT: u64 = 512 << 20;
 /// The maximum size of a cache, as a multiple of the size of all texts of the catalog. The cache
 /// repeats a bundle for each of its channels, and the icon of a package for each of its bundles:
-/// with [`FILE`], 26 published catalogs need 6 together, and at most 21 each.
+/// with [`FILE_COST`], 26 published catalogs need 6 together, and at most 21 each.
 const MAX_RATIO: u64 = 32;
 
 /// The reason why a cache for opm cannot be written.
@@ -68,7 +69,7 @@ pub enum Error {
     Name(String),
     /// The format repeats each bundle for each of its channels, and the cache would be too large.
     #[error(
-        "the format of opm's cache needs more than {limit} bytes for the catalog, with {FILE} bytes \
+        "the format of opm's cache needs more than {limit} bytes for the catalog, with {FILE_COST} bytes \
          for each file: a bundle has one file for each of its channels"
     )]
     Size {
@@ -162,7 +163,7 @@ fn write_within(
 impl Room {
     /// Returns the room for the cache of a catalog whose texts have `len` bytes.
     fn for_texts(len: u64) -> Self {
-        Self::new(len.saturating_mul(MAX_RATIO).max(SMALL))
+        Self::new(len.saturating_mul(MAX_RATIO).max(MIN_LIMIT))
     }
 
     fn new(limit: u64) -> Self {
@@ -212,7 +213,7 @@ fn write_contents(index: &Index, contents: &Path, room: &mut Room) -> Result<(),
     // First, because each file repeats the names.
     for key in &*index.listed {
         check_names(key)?;
-        room.take(FILE)?;
+        room.take(FILE_COST)?;
     }
     create_directory(contents)?;
     room.take(write_json(&contents.join(PACKAGES), &packages(index))?)?;
@@ -242,7 +243,7 @@ fn write_contents(index: &Index, contents: &Path, room: &mut Room) -> Result<(),
                 create_directory(directory)?;
             }
             for span in spans {
-                room.take(FILE + span.len() as u64)?;
+                room.take(FILE_COST + span.len() as u64)?;
                 let mut blob = Vec::new();
                 index.content.read(*span, &mut blob).map_err(failed(&directory))?;
                 let mut hash = FnvHasher::default();

@@ -1,7 +1,7 @@
 //! Finds the lines of problems, by reading their documents again.
 //!
-//! The documents of a file share one budget. JSON costs nothing of it until a line is found,
-//! because only then it is read as YAML.
+//! The documents of a file share one budget. A document of JSON uses none of it until one of its
+//! lines is looked up, because only then is it read as YAML.
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -16,8 +16,7 @@ const IGNORE_FILE: &str = ".indexignore";
 /// The maximum size of an `.indexignore`, in bytes.
 const MAX_IGNORE_FILE: usize = 1 << 20;
 
-/// The maximum size of the paths of all files, in bytes. Those of a million files in directories
-/// with names of usual lengths are smaller.
+/// The maximum size of the paths of all files, in bytes. A million paths of 64 bytes fit.
 const MAX_PATHS: usize = 64 << 20;
 
 /// A directory that is being walked: its path, and its remaining entries.

@@ -19,7 +19,6 @@ mod yaml;
 
 use std::{borrow::Cow, cell::Cell, collections::BTreeMap};
 
-use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use unlade_text::excerpt::shorten;
 use unlade_yaml::{self as yaml_text, Documents, Limits, Reader, StreamError, json::is_folded};
@@ -159,31 +158,47 @@ pub fn apply(file: &[u8], edits: &[Edit<'_>], limits: &Limits) -> Result<Vec<u8>
         let digest = digest(&Meta::from_json(json, limits)?);
         parts.push(Part { start: 0, len: 0, line: 0, digest });
     }
+    // Only a single document has several candidates.
     let n_candidates = texts.values().map(Vec::len).max().unwrap_or(1);
     for candidate in 0..n_candidates {
-        let text = |texts: &'_ [String]| texts.get(candidate).cloned();
-        let texts = texts.iter().filter_map(|(at, texts)| Some((*at, text(texts)?)));
-        let mut changed = replace(file, &parts, texts);
-        if !appended.is_empty() && !changed.is_empty() && !changed.ends_with(b"\n") {
-            changed.push(b'\n');
-        }
-        let len = changed.len();
-        for form in if is_json { [Form::Json, Form::Yaml] } else { [Form::Yaml, Form::Json] } {
-            changed.truncate(len);
-            for json in &appended {
-                changed.extend(form.write(json, limits).map_err(Error::Write)?.into_bytes());
-            }
-            // The values decide whether the edit is right, whatever the layout of the text is.
-            if has_values(&changed, &parts, limits) {
-                return Ok(changed);
-            }
-            if appended.is_empty() {
-                break;
-            }
+        let chosen =
+            texts.iter().filter_map(|(at, texts)| Some((*at, texts.get(candidate)?.as_str())));
+        let changed = replace(file, &parts, chosen);
+        if let Some(changed) = append(changed, &appended, is_json, &parts, limits)? {
+            return Ok(changed);
         }
     }
     let n_lines = || file.split_inclusive(|&byte| byte == b'\n').count() as u64;
     Err(Error::Unchangeable { line: last.filter(|_| appended.is_empty()).unwrap_or_else(n_lines) })
+}
+
+/// Appends metas to a changed file, in the first form with which the file has the values of
+/// `parts`. Returns `None` if it has them in neither. The values decide whether an edit is right,
+/// whatever the layout of the text is.
+fn append(
+    mut file: Vec<u8>,
+    metas: &[&Cow<'_, str>],
+    is_json: bool,
+    parts: &[Part],
+    limits: &Limits,
+) -> Result<Option<Vec<u8>>, Error> {
+    if metas.is_empty() {
+        return Ok(has_values(&file, parts, limits).then_some(file));
+    }
+    if !file.is_empty() && !file.ends_with(b"\n") {
+        file.push(b'\n');
+    }
+    let len = file.len();
+    for form in if is_json { [Form::Json, Form::Yaml] } else { [Form::Yaml, Form::Json] } {
+        file.truncate(len);
+        for json in metas {
+            file.extend(form.write(json, limits).map_err(Error::Write)?.into_bytes());
+        }
+        if has_values(&file, parts, limits) {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
 }
 
 /// Reads the documents of a file, and finds those that are changed. Returns the meta too if only
@@ -224,7 +239,14 @@ fn set_entries(
     let Some(meta) = meta.or_else(|| read_alone(text, is_json, limits, part.digest)) else {
         return Vec::new();
     };
-    let Some((key, changed)) = with_entries(&meta, entries) else { return Vec::new() };
+    // If there are several such keys, the first one in the order of the JSON counts.
+    let keys = meta.value().entries().map(|(key, _)| key);
+    let Some(key) = keys.filter(|key| is_folded(key, "entries")).min().map(str::to_owned) else {
+        return Vec::new();
+    };
+    let Some(changed) = json::set_items(&meta.blob(), &key, entries, limits) else {
+        return Vec::new();
+    };
     let candidates = match json::set_items(text, &key, entries, limits) {
         Some(text) => vec![text],
         None => yaml::set_items(text, &key, &meta, entries, limits),
@@ -248,7 +270,11 @@ fn read_alone(text: &str, is_json: bool, limits: &Limits, expected: [u8; 32]) ->
 }
 
 /// Returns a file with other texts of some of its documents.
-fn replace(file: &[u8], parts: &[Part], texts: impl Iterator<Item = (usize, String)>) -> Vec<u8> {
+fn replace<'t>(
+    file: &[u8],
+    parts: &[Part],
+    texts: impl Iterator<Item = (usize, &'t str)>,
+) -> Vec<u8> {
     let (mut changed, mut done) = (Vec::with_capacity(file.len()), 0);
     for (at, text) in texts {
         let Some(Part { start, len, .. }) = parts.get(at) else { continue };
@@ -258,26 +284,6 @@ fn replace(file: &[u8], parts: &[Part], texts: impl Iterator<Item = (usize, Stri
     }
     changed.extend_from_slice(file.get(done..).unwrap_or_default());
     changed
-}
-
-/// Returns the name of the key of the entries, as it is written, and the JSON with the new entries.
-/// The other values are not parsed, because they can be large.
-fn with_entries(meta: &Meta, entries: &Entries<'_>) -> Option<(String, String)> {
-    let blob = meta.blob();
-    let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(&blob).ok()?;
-    let key = fields.keys().find(|key| is_folded(key, "entries"))?.clone();
-    let mut items: Vec<&RawValue> = serde_json::from_str(fields.get(&key)?.get()).ok()?;
-    for (index, entry) in entries {
-        let entry = serde_json::from_str(entry).ok()?;
-        if *index == items.len() {
-            items.push(entry);
-        } else {
-            *items.get_mut(*index)? = entry;
-        }
-    }
-    let items = serde_json::value::to_raw_value(&items).ok()?;
-    fields.insert(key.clone(), &items);
-    Some((key, serde_json::to_string(&fields).ok()?))
 }
 
 /// Reads the documents of a file. Returns the first meta that `is_wanted` selects, with its index.

@@ -157,7 +157,11 @@ impl RequestedImage<'_> {
         {
             return ImageComparison::Replaced(failure);
         }
-        let compared: Vec<_> = pods.iter().map(|pod| self.compare_one(pod, may_lack)).collect();
+        let mut compared: Vec<_> = pods.iter().map(|pod| self.compare_one(pod, may_lack)).collect();
+        let is_replaced = |it: &ImageComparison| matches!(it, ImageComparison::Replaced(_));
+        if let Some(replaced) = compared.iter().position(is_replaced) {
+            return compared.swap_remove(replaced);
+        }
         let combined = match self.image.digest() {
             Some(_) => combine_digests(compared),
             None => self.combine_tags(compared),
@@ -183,11 +187,7 @@ impl RequestedImage<'_> {
     fn combine_tags(&self, compared: Vec<ImageComparison>) -> Option<ImageComparison> {
         let mut digests = compared.iter().map(ImageComparison::digest);
         let is_same = digests.next().is_some_and(|newest| digests.all(|it| it == newest));
-        let decides = compared.into_iter().min_by_key(|it| match it {
-            ImageComparison::Replaced(_) => 0,
-            _ => 1,
-        });
-        Some(match decides? {
+        Some(match compared.into_iter().next()? {
             ImageComparison::Same(observed) if !is_same => {
                 let observed = ObservedImage { digest: None, digest_source: None, ..observed };
                 if self.needs_report {
@@ -242,7 +242,7 @@ impl RequestedImage<'_> {
             }
         }
         // A change of the container may have been in effect before it was reverted.
-        let is_steady = !seen.is_changed && !part.is_changed();
+        let is_steady = !seen.is_changed && !part.is_changed() && !part.has_more();
         let known = |source| observe(part, Some((wanted.to_owned(), source)));
         let by_reference = known(DigestSource::PodReference);
         let reports: Vec<_> = part.reports().map(|report| (report, digest_of(report))).collect();
@@ -250,7 +250,7 @@ impl RequestedImage<'_> {
         if let Some((report, _)) = other {
             return if !is_named {
                 ImageComparison::Replaced(self.replaced(seen, Some(report)))
-            } else if is_steady && !part.has_more() {
+            } else if is_steady {
                 ImageComparison::Same(by_reference)
             } else {
                 let why = self.unverified(seen, wanted, Some(report));
@@ -306,10 +306,9 @@ impl RequestedImage<'_> {
 fn combine_digests(compared: Vec<ImageComparison>) -> Option<ImageComparison> {
     let is_shown = compared.iter().any(|it| matches!(it, ImageComparison::Same(_)));
     let decides = compared.into_iter().min_by_key(|it| match it {
-        ImageComparison::Replaced(_) => 0,
-        ImageComparison::Suspect(..) => 1,
-        ImageComparison::Same(_) => 2,
-        ImageComparison::Open(..) => 3,
+        ImageComparison::Replaced(_) | ImageComparison::Suspect(..) => 0,
+        ImageComparison::Same(_) => 1,
+        ImageComparison::Open(..) => 2,
     });
     Some(match decides? {
         // Another pod of the same Job was not changed, so admission may leave the next one alone.

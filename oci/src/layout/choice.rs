@@ -1,12 +1,12 @@
 //! The choice of an image from an index: [`for_platform`].
 //!
 //! Container engines choose in different ways. containers/image compares platforms as they are
-//! written, and its newer versions prefer images that are compressed with zstd; containerd
-//! normalises platforms, and accepts those of older processors; its newer versions leave out images
-//! that need features which the operating system lacks. None considers annotations,
-//! artifact types or other marks of entries that are not images. But a user who pins the digest of
-//! an index expects that it means one image. So an index is refused if engines may choose an image
-//! with other content than the one that is chosen here.
+//! written, and its newer versions prefer images that are compressed with zstd. containerd
+//! normalises platforms, and accepts those of older processors. Its newer versions ignore images
+//! that need features which the operating system lacks. Neither considers annotations, artifact
+//! types or other marks of entries that are not images. But a user who pins the digest of an index
+//! expects that it means one image. So an index is refused if engines may choose an image with
+//! other content than the one that is chosen here.
 
 use oci_spec::image::{Descriptor, Digest, ImageManifest};
 
@@ -62,7 +62,7 @@ pub(super) fn for_platform<'a>(
             let engines: [Engine<'_>; 3] = [
                 (&acceptable, platform_of),
                 (&compatible, normal_platform_of),
-                (&compatible, featureless_platform_of),
+                (&compatible, platform_with_features_of),
             ];
             let candidates =
                 engines.map(|engine| candidates(descriptors, engine, chosen)).into_iter();
@@ -177,9 +177,9 @@ fn normal_platform_of(descriptor: &Descriptor) -> Option<Platform> {
     platform_of(descriptor).map(|platform| platform.normal())
 }
 
-/// Returns the platform of an image, which no node has if the image needs features of the operating
-/// system.
-fn featureless_platform_of(descriptor: &Descriptor) -> Option<Platform> {
+/// Returns the platform of an image. If the image needs features of the operating system, they are
+/// part of the result, so that it is not the platform of any node.
+fn platform_with_features_of(descriptor: &Descriptor) -> Option<Platform> {
     let mut platform = normal_platform_of(descriptor)?;
     let features = descriptor.platform().as_ref()?.os_features().iter().flatten();
     for feature in features {

@@ -50,7 +50,7 @@ impl Stage {
 fn a_large_bundle_in_many_channels_does_not_fill_the_disk() {
     let stage = Stage::new(&"x".repeat(10_000));
     // The bundles and the metas have as many files, and the bundles more than a megabyte.
-    let files = 2 * N * FILE;
+    let files = 2 * N * FILE_COST;
     let error = stage.write(files + 1_000_000).unwrap_err();
     assert!(matches!(error, Error::Size { limit } if limit == files + 1_000_000), "{error}");
     stage.write(files + 1_100_000).unwrap();
@@ -59,11 +59,11 @@ fn a_large_bundle_in_many_channels_does_not_fill_the_disk() {
 #[test]
 fn many_small_files_count_as_much_as_large_ones() {
     let stage = Stage::new("");
-    for limit in [N * FILE - 1, 2 * N * FILE] {
+    for limit in [N * FILE_COST - 1, 2 * N * FILE_COST] {
         let error = stage.write(limit).unwrap_err();
         assert!(matches!(error, Error::Size { .. }), "{error}");
     }
-    stage.write(2 * N * FILE + 100_000).unwrap();
+    stage.write(2 * N * FILE_COST + 100_000).unwrap();
     let metas = stage.directory.path().join("cache/cache/metas/a");
     assert_eq!(metas.read_dir().unwrap().count(), 1);
 }

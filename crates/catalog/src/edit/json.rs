@@ -8,7 +8,8 @@ use unlade_yaml::{Limits, json::indent};
 use super::Entries;
 
 /// Returns the text with new items of the list `key`. Those whose index is not in the list are
-/// added after the last one. Returns `None` if the text is not JSON.
+/// added after the last one. Returns `None` if the text or an item is not JSON, or if an index
+/// would leave a gap.
 pub(super) fn set_items(
     text: &str,
     key: &str,
@@ -22,8 +23,13 @@ pub(super) fn set_items(
         let start = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
         Some(start..start + part.len())
     };
-    let (mut changed, mut done) = (String::with_capacity(text.len()), 0);
+    let (mut changed, mut done, mut n_items) = (String::with_capacity(text.len()), 0, items.len());
     for (index, item) in entries {
+        let item = serde_json::from_str::<&RawValue>(item).ok()?.get();
+        if *index > n_items {
+            return None;
+        }
+        n_items = n_items.max(index + 1);
         let (range, new) = match items.get(*index).or(items.last()) {
             None => {
                 let start = place(list)?.start + 1;

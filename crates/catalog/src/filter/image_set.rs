@@ -159,31 +159,25 @@ impl ImageSet {
     /// Returns an error if the file does not contain the catalog, if a version is invalid, or if
     /// there are too many choices.
     pub fn choices(&self, name: &str, catalog: &Catalog) -> Result<Vec<Choice>, Error> {
-        let mut choices = Vec::new();
-        let selected = self.select(name)?;
-        let (mut n_choices, mut n_bytes) = (0_usize, 0_usize);
-        for operators in &selected {
-            if operators.packages.is_empty() {
-                n_choices += catalog.packages.len();
-                n_bytes += catalog.packages.iter().map(|it| it.name.len()).sum::<usize>();
+        let (mut choices, mut n_bytes) = (Vec::new(), 0);
+        let mut add = |choice: Choice| {
+            n_bytes += choice.package.len();
+            if choices.len() == MAX_CHOICES || n_bytes > MAX_NAMES {
+                return Err(Error::Choices);
             }
-            for package in &operators.packages {
-                let n_channels = package.channels.len().max(1);
-                n_choices += n_channels;
-                n_bytes = n_bytes.saturating_add(package.name.len().saturating_mul(n_channels));
-            }
-        }
-        if n_choices > MAX_CHOICES || n_bytes > MAX_NAMES {
-            return Err(Error::Choices);
-        }
-        for operators in selected {
+            choices.push(choice);
+            Ok(())
+        };
+        for operators in self.select(name)? {
             let full = operators.full;
             if operators.packages.is_empty() {
-                choices.extend(catalog.packages.iter().map(|package| Choice {
-                    package: package.name.clone(),
-                    channels: if full { Channels::All } else { Channels::Default },
-                    versions: if full { Versions::All } else { Versions::Head },
-                }));
+                catalog.packages.iter().try_for_each(|package| {
+                    add(Choice {
+                        package: package.name.clone(),
+                        channels: if full { Channels::All } else { Channels::Default },
+                        versions: if full { Versions::All } else { Versions::Head },
+                    })
+                })?;
             }
             for package in &operators.packages {
                 let choice = |channels, min: &str, max: &str| {
@@ -195,14 +189,14 @@ impl ImageSet {
                 };
                 if package.channels.is_empty() {
                     let channels = if full { Channels::All } else { Channels::Default };
-                    choices.push(choice(channels, &package.min_version, &package.max_version)?);
+                    add(choice(channels, &package.min_version, &package.max_version)?)?;
                 }
                 for channel in &package.channels {
                     let (min, max) = match (&*channel.min_version, &*channel.max_version) {
                         ("", "") => (&*package.min_version, &*package.max_version),
                         own => own,
                     };
-                    choices.push(choice(Channels::Named(vec![channel.name.clone()]), min, max)?);
+                    add(choice(Channels::Named(vec![channel.name.clone()]), min, max)?)?;
                 }
             }
         }
@@ -259,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_are_counted_before_they_are_made() {
+    fn choices_are_counted_as_they_are_made() {
         let set = |mirror: &str| parse(&format!("mirror: {{operators: [{mirror}]}}")).unwrap();
         let mut catalog = Catalog::default();
         let packages = "schema: olm.package\nname: a\n---\n".repeat(1_001);

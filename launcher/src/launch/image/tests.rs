@@ -298,10 +298,18 @@ fn every_pod_of_a_job_counts() {
     let then_tag = [INJECTED, Shown { bundle: "registry.example/one:1", ..INJECTED }];
     let then_tag = then_tag.map(|shown| Shown { reports: of_one, ..shown });
     assert_eq!(compared(&[&seen(&then_tag)]), "open unverified for good", "changed after a report");
-    let many: Vec<_> = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
-        .map(|name| &*format!("{name}.example/1@ONE").leak())
-        .map(|bundle| Shown { bundle, reports: of_one, ..INJECTED })
-        .into();
+    let many = [
+        "a.example/1@ONE",
+        "b.example/1@ONE",
+        "c.example/1@ONE",
+        "d.example/1@ONE",
+        "e.example/1@ONE",
+        "f.example/1@ONE",
+        "g.example/1@ONE",
+        "h.example/1@ONE",
+        "i.example/1@ONE",
+    ];
+    let many = many.map(|bundle| Shown { bundle, reports: of_one, ..INJECTED });
     assert_eq!(compared(&[&verified, &seen(&many)]), "open unverified", "too many references");
     assert_eq!(short(&compare(&wanted, Some(&other), &[&verified])), "replaced", "the Job's");
 }

@@ -89,8 +89,9 @@ fn marked<'s>(seen: &'s Seen, attempt: &Attempt) -> Option<&'s ConfigMap> {
     seen.config_map.object().filter(|there| bears_mark(there, &attempt.uid))
 }
 
-/// Compares the images of the attempt with the requested ones. The caller has verified the content
-/// before, or does not ask about it.
+/// Compares the images of the attempt with the requested ones. Only the writer of the content
+/// counts if its termination message names it. So whoever accepts content must first check with
+/// [`verify_content`] that it has the digest in that message.
 pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison {
     let job = seen.job.object().map(Sighting::from_job);
     let mut pods: Vec<_> =

@@ -24,8 +24,8 @@ const MAX_COLUMN: usize = 500;
 /// The maximum work for reducing the number of crossing edges.
 const MAX_CROSSING_WORK: usize = 1_000_000;
 /// The maximum work for aligning boxes with those of the neighbouring columns, for all graphs
-/// together ([`Ranks::alignment_work`]). It took up to a second, and every graph of 1,400 entries
-/// is within it. The columns of the other graphs begin at the top.
+/// together ([`Ranks::alignment_work`]). This much work took up to a second, and a single graph of
+/// 1,400 entries never needs more. In graphs that do not fit, each column begins at the top.
 const MAX_ALIGNMENT_WORK: usize = 3_000_000_000;
 /// The maximum length of a label, in bytes.
 const MAX_LABEL: usize = 80;
