@@ -1,6 +1,7 @@
 use std::fs;
 
 use serde_json::Value;
+use unlade_testbed::fault;
 use unlade_tests::example;
 
 use crate::stage::Stage;
@@ -42,6 +43,51 @@ fn cluster_cli_findings_of_the_unpacker_are_in_every_output() {
                 assert!(shown.contains(&format!("\nwarning: {key}: ")), "{key}: {shown}");
             }
             assert!(!shown.contains("Nothing was dropped"), "{shown}");
+        }
+    });
+}
+
+/// Admission replaces the image by one with the same digest in another repository.
+#[test]
+#[ignore = "needs a testbed"]
+fn cluster_cli_the_digest_and_the_admitted_image_are_in_every_output() {
+    Stage::open("cli-admitted", |stage| {
+        let (repository, digest) = stage.push_with_digest(&example(), "admitted");
+        let (image, mirror) = (format!("{repository}:1"), stage.push("mirror"));
+        let patch = format!(
+            "Object{{spec: Object.spec{{containers: [Object.spec.containers{{name: \"unpack\", \
+             image: {mirror:?}}}]}}}}"
+        );
+        for object in fault::mutating_policy(stage.namespace.name(), "", "pods", &patch) {
+            stage.namespace.apply_cluster_wide(&object);
+        }
+        let probe = ["run", "unpack", "--image=unlade.test/none:1", "--dry-run=server"];
+        let probe = [&probe[..], &["-o=jsonpath={.spec.containers[*].image}"]].concat();
+        Stage::wait_until(&mirror, || stage.kubectl(&probe));
+
+        let launch = ["launch", &image, "--strategy=inject"];
+        let json = stage.unlade([&launch[..], &["-o=json"]].concat()).success();
+        let last: Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+        assert_eq!(last["imageDigest"], digest, "{last}");
+        assert_eq!(last["imageDigestSource"], "containerStatus", "{last}");
+        assert_eq!(last["admittedImage"], mirror, "{last}");
+        assert_eq!(last["toolImage"]["reference"], stage.tool_image, "{last}");
+
+        // Launches once more, which does not reuse the content of a tag.
+        let summary = stage.unlade(launch).success();
+        for line in [
+            format!("\nImage digest  {digest} (reported for the container)\n"),
+            format!("\nAdmitted as   {mirror}\n"),
+        ] {
+            assert!(summary.contains(&line), "{line:?}: {summary}");
+        }
+        let name = last["configMap"].as_str().unwrap();
+        let description = stage.unlade(["describe", name]).success();
+        for line in [
+            format!("\nImage digest  {digest}\n"),
+            "\nVerified      reported for the container\n".to_owned(),
+        ] {
+            assert!(description.contains(&line), "{line:?}: {description}");
         }
     });
 }

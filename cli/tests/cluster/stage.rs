@@ -19,7 +19,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 pub(crate) struct Stage<'c> {
     pub(crate) cluster: &'c Cluster,
     pub(crate) namespace: Namespace<'c>,
-    tool_image: String,
+    pub(crate) tool_image: String,
 }
 
 impl Stage<'_> {
@@ -39,9 +39,16 @@ impl Stage<'_> {
 
     /// Pushes another bundle under the same name.
     pub(crate) fn push_bundle(&self, directory: &Path, name: &str) -> String {
+        let (repository, _) = self.push_with_digest(directory, name);
+        format!("{repository}:1")
+    }
+
+    /// Pushes a bundle under the tag 1. Returns its repository and its digest.
+    pub(crate) fn push_with_digest(&self, directory: &Path, name: &str) -> (String, String) {
         let image = bundle::image(directory, Platform::host(), &Limits::default()).unwrap();
         let pushed = self.cluster.push(&image, &format!("cli/{name}:1"));
-        format!("{}:1", pushed.split_once('@').unwrap().0)
+        let (repository, digest) = pushed.split_once('@').unwrap();
+        (repository.to_owned(), digest.to_owned())
     }
 
     /// Pushes an image that is not a bundle to the registry, under a tag.
@@ -107,13 +114,19 @@ impl Stage<'_> {
     pub(crate) fn wait_until_nothing_is_left(&self) {
         let kinds = "configmaps,serviceaccounts,roles,rolebindings,jobs,pods";
         let label = "app.kubernetes.io/managed-by=unlade";
+        Self::wait_until("", || self.kubectl(&["get", kinds, "-l", label, "-o", "name"]));
+    }
+
+    /// Waits until `output` returns this text.
+    #[track_caller]
+    pub(crate) fn wait_until(expected: &str, output: impl Fn() -> String) {
         let end = Instant::now() + PATIENCE;
         loop {
-            let left = self.kubectl(&["get", kinds, "-l", label, "-o", "name"]);
-            if left.trim().is_empty() {
+            let output = output();
+            if output.trim() == expected {
                 return;
             }
-            assert!(Instant::now() < end, "still there: {left}");
+            assert!(Instant::now() < end, "still {output}");
             std::thread::sleep(Duration::from_millis(200));
         }
     }

@@ -1,4 +1,4 @@
-use std::{fmt::Write as _, time::Instant};
+use std::fmt::Write as _;
 
 use unlade_catalog::{Catalog, File, Limits, graph::Selection};
 
@@ -86,7 +86,7 @@ fn only_graphs_that_take_long_are_not_aligned() {
 }
 
 #[test]
-fn large_graphs_are_drawn_in_seconds() {
+fn the_largest_graphs_are_drawn() {
     let range = |range: std::ops::Range<usize>| {
         range.map(|n| format!("e{n}")).collect::<Vec<_>>().join(",")
     };
@@ -105,11 +105,7 @@ fn large_graphs_are_drawn_in_seconds() {
         ("columns", columns(4_500, 450)),
         ("steps", steps(4_800)),
     ] {
-        let start = Instant::now();
         assert!(write(&diagram(&entries)).is_ok(), "{name}");
-        let seconds = start.elapsed().as_secs_f64();
-        println!("{name}: {seconds:.2} s");
-        assert!(seconds < 30.0, "{name}: {seconds} s");
     }
     let too_many: String = (0..=MAX_ELEMENTS).map(|n| entry(n, "")).collect();
     let too_wide = entry(0, &range(1..MAX_COLUMN + 2));
