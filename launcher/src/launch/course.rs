@@ -272,8 +272,8 @@ impl<'a> Course<'a> {
             Presence::Gone => true,
             Presence::Unknown => false,
         };
-        let uid = &self.attempt.uid;
-        let is_marked = seen.config_map.object().is_none_or(|there| bears_mark(there, uid));
+        let is_marked =
+            seen.config_map.object().is_none_or(|there| bears_mark(there, self.attempt));
         if is_over || is_marked || now >= until {
             return self.record(failure, decision);
         }

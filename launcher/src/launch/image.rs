@@ -2,12 +2,12 @@
 //! with those that they ran or mounted. These functions are pure.
 //!
 //! The node pulls the image that the pod names, so the requested digest in the pod's reference is
-//! sufficient for an image volume. The image of a container can be changed after the pod was
-//! created, so a container is judged by the node's report in `imageID`. A runtime may report a
-//! digest that differs from the one that it pulled: containerd knows an image with the same
-//! configuration under several digests, such as that of an index and that of its only manifest, and
-//! reports the first. If every version of the pod names the requested digest, such a report is
-//! ignored.
+//! sufficient for an image volume, which cannot be changed. The image of a container can be changed
+//! after the pod was created, so a container is judged by the node's report in `imageID`. A runtime
+//! may report a digest that differs from the one that it pulled: containerd knows an image with the
+//! same configuration under several digests, such as that of an index and that of its only
+//! manifest, and reports the first. If every version of the pod was observed and names the
+//! requested digest, such a report is ignored.
 
 mod sighting;
 #[cfg(test)]
@@ -83,26 +83,45 @@ impl ImageComparison {
 
 /// Compares the requested images with those of the Job and its pods, the newest pod first.
 pub(super) fn compare(wanted: &Wanted, job: Option<&Sighting>, pods: &[&Sighting]) -> Comparison {
+    compare_pods(wanted, job, pods, false)
+}
+
+/// Compares the requested images with those of the pod whose termination message names the content.
+/// The node reports that message together with the images that wrote it.
+pub(super) fn compare_writer(
+    wanted: &Wanted,
+    job: Option<&Sighting>,
+    writer: &Sighting,
+) -> Comparison {
+    compare_pods(wanted, job, &[writer], true)
+}
+
+fn compare_pods(
+    wanted: &Wanted,
+    job: Option<&Sighting>,
+    pods: &[&Sighting],
+    is_writer: bool,
+) -> Comparison {
     let is_mounted = wanted.strategy == Strategy::ImageVolume;
     let bundle = RequestedImage {
         what: "bundle image",
-        image: &wanted.bundle,
+        image: Some(&wanted.bundle),
         part: if is_mounted { Part::Volume(&wanted.volume) } else { Part::Unpack },
         source: if is_mounted { DigestSource::VolumeStatus } else { DigestSource::ContainerStatus },
         needs_report: if wanted.bundle.is_digest() { !is_mounted } else { wanted.resolves },
+        is_program: false,
+        is_writer,
     };
-    let tool = wanted.tool.as_ref().map(|image| RequestedImage {
+    let tool = RequestedImage {
         what: "tool image",
-        image,
+        image: wanted.tool.as_ref(),
         part: if is_mounted { Part::Unpack } else { Part::Install },
         source: DigestSource::ContainerStatus,
         needs_report: false,
-    });
-    let tool = tool.map_or_else(
-        || ImageComparison::Same(ObservedImage::default()),
-        |tool| tool.compare(job, pods),
-    );
-    match (bundle.compare(job, pods), tool) {
+        is_program: true,
+        is_writer,
+    };
+    match (bundle.compare(job, pods), tool.compare(job, pods)) {
         (ImageComparison::Replaced(failure), _) | (_, ImageComparison::Replaced(failure)) => {
             Comparison::Replaced(failure)
         }
@@ -120,11 +139,17 @@ pub(super) fn compare(wanted: &Wanted, job: Option<&Sighting>, pods: &[&Sighting
 /// A requested image, and where pods show it.
 struct RequestedImage<'w> {
     what: &'static str,
-    image: &'w ImageReference,
+    /// `None` if any image may be used.
+    image: Option<&'w ImageReference>,
     part: Part<'w>,
     source: DigestSource,
     /// Whether the reference in the pod is not sufficient.
     needs_report: bool,
+    /// Whether the image contains the program that writes the content, so that nothing is known of
+    /// the content if the image was changed.
+    is_program: bool,
+    /// Whether the compared pod has written the content.
+    is_writer: bool,
 }
 
 /// The part of a pod that has an image.
@@ -162,15 +187,29 @@ impl RequestedImage<'_> {
         if let Some(replaced) = compared.iter().position(is_replaced) {
             return compared.swap_remove(replaced);
         }
-        let combined = match self.image.digest() {
+        // Any of the pods may have written the content, so one that may have used another image
+        // decides.
+        let is_suspect = |it: &ImageComparison| matches!(it, ImageComparison::Suspect(..));
+        if let Some(suspect) = compared.iter().position(is_suspect) {
+            let is_shown = compared.iter().any(|it| matches!(it, ImageComparison::Same(_)));
+            return match compared.swap_remove(suspect) {
+                // Another pod of the same Job was not changed, so admission may leave the next one
+                // alone.
+                ImageComparison::Suspect(observed, why) if is_shown => {
+                    ImageComparison::Suspect(observed, why.with_transience(true))
+                }
+                suspect => suspect,
+            };
+        }
+        let combined = match self.digest() {
             Some(_) => combine_digests(compared),
             None => self.combine_tags(compared),
         };
         combined.unwrap_or_else(|| {
-            if !self.needs_report && !self.image.is_digest() {
+            if !self.needs_report && self.digest().is_none() {
                 return ImageComparison::Same(ObservedImage::default());
             }
-            let why = self.image.digest().map(|digest| {
+            let why = self.digest().map(|digest| {
                 let what = self.what;
                 let message = format!(
                     "no observed pod shows which {what} it used; the requested digest is {digest}"
@@ -207,18 +246,39 @@ impl RequestedImage<'_> {
         if !may_lack && part.references().any(str::is_empty) {
             return ImageComparison::Replaced(self.replaced(seen, None));
         }
-        match self.image.digest() {
+        match self.digest() {
             Some(wanted) => self.compare_digest(seen, wanted),
             None => self.observe_tag(seen),
         }
     }
 
+    /// Returns the digest that the pods must use.
+    fn digest(&self) -> Option<&str> {
+        self.image?.digest()
+    }
+
+    /// Checks whether all images that this part of the pod has had were observed. A volume cannot
+    /// be changed.
+    fn is_observed(&self, seen: &Sighting) -> bool {
+        let is_fixed = matches!(self.part, Part::Volume(_));
+        (is_fixed || !seen.has_unseen && !seen.is_lost) && !self.part.of(seen).has_more()
+    }
+
     /// Determines the digest that a tag had in one sighting.
     fn observe_tag(&self, seen: &Sighting) -> ImageComparison {
         let part = self.part.of(seen);
+        let is_observed = self.is_observed(seen);
+        let is_lost = seen.is_lost && !is_observed;
+        // Admission changes an image before the pod exists, so someone else has changed this one.
+        if part.is_changed() || is_lost || (self.is_program && !is_observed) {
+            let why = self.unverified(seen, None).with_transience(true);
+            return ImageComparison::Suspect(observe(part, None), why);
+        }
         // A policy may have replaced the tag by its digest.
-        let reported = part.reported().map(|digest| (digest, self.source));
-        let named = || part.named().map(|digest| (digest, DigestSource::PodReference));
+        let reported = part.reported().filter(|_| is_observed || self.is_writer);
+        let reported = reported.map(|digest| (digest, self.source));
+        let named = || part.named().filter(|_| is_observed);
+        let named = || named().map(|digest| (digest, DigestSource::PodReference));
         let observed = observe(part, reported.or_else(named));
         if self.needs_report && observed.digest.is_none() && !part.has_reported {
             ImageComparison::Open(observed, None)
@@ -241,8 +301,9 @@ impl RequestedImage<'_> {
                 None => is_named = false,
             }
         }
-        // A change of the container may have been in effect before it was reverted.
-        let is_steady = !seen.is_changed && !part.is_changed() && !part.has_more();
+        let is_observed = self.is_observed(seen);
+        // The node may report any of the references.
+        let is_steady = is_observed && !part.is_changed();
         let known = |source| observe(part, Some((wanted.to_owned(), source)));
         let by_reference = known(DigestSource::PodReference);
         let reports: Vec<_> = part.reports().map(|report| (report, digest_of(report))).collect();
@@ -253,22 +314,21 @@ impl RequestedImage<'_> {
             } else if is_steady {
                 ImageComparison::Same(by_reference)
             } else {
-                let why = self.unverified(seen, wanted, Some(report));
+                let why = self.unverified(seen, Some(report));
                 ImageComparison::Suspect(by_reference, why)
             };
         }
         let is_reported = reports.iter().any(|(_, digest)| digest.is_some());
         // Transient only with the digest in the reference, because admission treats the next pod
         // like this one.
-        let unverified = || self.unverified(seen, wanted, None).with_transience(is_named);
-        if part.has_more() || (is_reported && !is_named && part.is_changed()) {
-            return ImageComparison::Suspect(observe(part, None), unverified());
-        }
-        if is_reported {
+        let unverified = || self.unverified(seen, None).with_transience(is_named);
+        // The report may be older than a change that was not observed, except for the writer.
+        let is_report_current = is_observed || (self.is_writer && !part.has_more());
+        if is_reported && is_report_current && (is_named || !part.is_changed()) {
             return ImageComparison::Same(known(self.source));
         }
-        let is_sufficient = is_named && part.reference().is_some();
-        if is_sufficient && (!self.needs_report || (part.has_reported && is_steady)) {
+        let is_sufficient = is_named && is_steady && part.reference().is_some();
+        if is_sufficient && (!self.needs_report || part.has_reported) {
             return ImageComparison::Same(by_reference);
         }
         if is_named && is_steady {
@@ -279,44 +339,32 @@ impl RequestedImage<'_> {
     }
 
     fn replaced(&self, seen: &Sighting, found: Option<&str>) -> Failure {
-        let (what, object, image) = (self.what, &seen.object, self.image);
+        let (what, object) = (self.what, &seen.object);
+        let image = self.image.map(|image| format!(" {image}")).unwrap_or_default();
         let message = match found {
-            Some(found) => format!("{object} uses {found} instead of the {what} {image}"),
-            None => format!("{object} does not use the {what} {image}"),
+            Some(found) => format!("{object} uses {found} instead of the {what}{image}"),
+            None => format!("{object} does not use the {what}{image}"),
         };
         Failure::new(Reason::ImageReplaced, message).with_evidence(evidence(seen)).bounded()
     }
 
-    fn unverified(&self, seen: &Sighting, wanted: &str, report: Option<&str>) -> Failure {
+    fn unverified(&self, seen: &Sighting, report: Option<&str>) -> Failure {
         let (what, object) = (self.what, &seen.object);
+        let wanted = self.digest().map(|digest| format!("; the requested digest is {digest}"));
+        let wanted = wanted.unwrap_or_default();
         let message = match report {
             Some(report) => format!(
-                "the node reports {report} for the {what} of {object}, which was changed after it was created; the requested digest is {wanted}"
+                "the node reports {report} for the {what} of {object}, which was changed after it was created{wanted}"
             ),
-            None => format!(
-                "nothing shows which {what} {object} used; the requested digest is {wanted}"
-            ),
+            None => format!("nothing shows which {what} {object} used{wanted}"),
         };
         Failure::new(Reason::ImageUnverified, message).with_evidence(evidence(seen)).bounded()
     }
 }
 
-/// Combines the comparisons of the pods, the newest first, with a requested digest. Any of them may
-/// have written the content, so a pod that may have used another image decides.
+/// Combines the comparisons of the pods, the newest first, with a requested digest.
 fn combine_digests(compared: Vec<ImageComparison>) -> Option<ImageComparison> {
-    let is_shown = compared.iter().any(|it| matches!(it, ImageComparison::Same(_)));
-    let decides = compared.into_iter().min_by_key(|it| match it {
-        ImageComparison::Replaced(_) | ImageComparison::Suspect(..) => 0,
-        ImageComparison::Same(_) => 1,
-        ImageComparison::Open(..) => 2,
-    });
-    Some(match decides? {
-        // Another pod of the same Job was not changed, so admission may leave the next one alone.
-        ImageComparison::Suspect(observed, why) if is_shown => {
-            ImageComparison::Suspect(observed, why.with_transience(true))
-        }
-        decides => decides,
-    })
+    compared.into_iter().min_by_key(|it| !matches!(it, ImageComparison::Same(_)))
 }
 
 /// Returns what is known of the image of one pod, with its digest and the source of the digest.

@@ -232,7 +232,8 @@ impl Watch {
                 match &change {
                     Change::Apply(pod) | Change::InitApply(pod) => self.seen.note(pod),
                     Change::Delete(pod) => self.seen.note_deletion(pod),
-                    Change::Init | Change::InitDone => {}
+                    Change::InitDone => self.seen.note_list(&self.listing.pods),
+                    Change::Init => {}
                 }
                 apply_keyed(change, &mut self.seen.pods, &mut self.listing.pods);
                 has_responded.then_some(PODS)

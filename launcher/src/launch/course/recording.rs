@@ -128,7 +128,7 @@ impl<'a> Recording<'a> {
 
     /// Decides about the ConfigMap that was `found`.
     fn judge(&mut self, found: Box<ConfigMap>, seen: &Seen) -> NextRequest {
-        let Some(attempt) = self.attempt.filter(|attempt| bears_mark(&found, &attempt.uid)) else {
+        let Some(attempt) = self.attempt.filter(|attempt| bears_mark(&found, attempt)) else {
             return self.record(&found, false);
         };
         let accepted = match self.failure.reason {

@@ -18,12 +18,20 @@ use unlade_name::ImageReference;
 pub(in crate::launch) struct Sighting {
     /// The pod or the Job.
     pub(super) object: ObjectRef,
-    /// The uids of the owners.
-    owners: Vec<String>,
+    /// The uids of the owners in all versions, because others can remove an owner.
+    owners: Values,
+    /// The uid of the controller in the newest version.
+    controller: Option<String>,
     pub(in crate::launch) created: Option<Timestamp>,
-    /// Whether the specification was changed after the pod was created, which Kubernetes counts
-    /// since 1.33.
-    pub(super) is_changed: bool,
+    /// The number of specifications that the pod has had so far, which Kubernetes counts since
+    /// 1.33.
+    n_specs: i64,
+    /// Whether the pod had a specification that was not observed.
+    pub(super) has_unseen: bool,
+    /// Whether all containers have ended, so that none of them starts again.
+    is_over: bool,
+    /// Whether the watch has lost the pod, so that others can change it unobserved.
+    pub(super) is_lost: bool,
     /// The container that installs the unpacker.
     pub(super) install: PartImages,
     /// The container that writes the ConfigMap.
@@ -67,11 +75,21 @@ impl Sighting {
     /// Adds a version of the pod.
     pub(in crate::launch) fn note(&mut self, pod: &Pod) {
         self.object = ObjectRef::pod(&pod.name_any());
-        self.owners = pod.owner_references().iter().map(|owner| owner.uid.clone()).collect();
+        let owners = pod.owner_references();
+        for owner in owners {
+            self.owners.note(&owner.uid);
+        }
+        let controller = owners.iter().find(|owner| owner.controller == Some(true));
+        self.controller = controller.map(|owner| owner.uid.clone());
         self.created = pod.creation_timestamp().map(|time| time.0);
-        // The generation also grows when a pod is deleted.
-        let is_going = pod.metadata.deletion_timestamp.is_some();
-        self.is_changed |= !is_going && pod.metadata.generation.is_some_and(|it| it > 1);
+        if let Some(generation) = pod.metadata.generation {
+            // The generation also grows once when a pod is deleted.
+            let n_specs = generation - i64::from(pod.metadata.deletion_timestamp.is_some());
+            self.has_unseen |= n_specs > self.n_specs + 1;
+            self.n_specs = self.n_specs.max(n_specs);
+        }
+        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+        self.is_over = matches!(phase, Some("Failed" | "Succeeded"));
         if let Some(spec) = &pod.spec {
             self.note_spec(spec);
         }
@@ -90,10 +108,9 @@ impl Sighting {
         }
     }
 
-    /// Notes that the watch has lost the pod although it was not deleted: someone has removed its
-    /// label, and can change it unobserved.
+    /// Notes that the watch has lost the pod although it was not deleted, as far as is known.
     pub(in crate::launch) fn note_loss(&mut self) {
-        self.is_changed = true;
+        self.is_lost |= !self.is_over;
     }
 
     /// Returns the image volume with this name.
@@ -101,9 +118,14 @@ impl Sighting {
         self.volumes.get(name).unwrap_or(&self.absent)
     }
 
-    /// Checks whether the object with this uid owns the pod.
+    /// Checks whether the object with this uid owns the pod, or has owned it.
     pub(in crate::launch) fn is_owned_by(&self, uid: &str) -> bool {
-        self.owners.iter().any(|owner| owner == uid)
+        self.owners.all().any(|owner| owner == uid)
+    }
+
+    /// Checks whether the object with this uid controls the pod.
+    pub(in crate::launch) fn is_controlled_by(&self, uid: &str) -> bool {
+        self.controller.as_deref() == Some(uid)
     }
 
     fn note_spec(&mut self, spec: &PodSpec) {
@@ -176,7 +198,7 @@ impl PartImages {
         self.references.kept.first().map(String::as_str).filter(|reference| !reference.is_empty())
     }
 
-    /// Checks whether the reference has changed.
+    /// Checks whether the reference was observed to change.
     pub(super) fn is_changed(&self) -> bool {
         self.references.kept.len() > 1
     }

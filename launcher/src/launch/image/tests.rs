@@ -122,21 +122,36 @@ fn compared(image: &str, tool: &str, resolves: bool, versions: &[Shown]) -> Comp
     compare(&wanted, None, &[&seen(versions)])
 }
 
+const BY_DIGEST: &str = "registry.example/one@ONE";
+const BY_TAG: &str = "registry.example/one:1";
+const OF_ONE: &str = "registry.example/one@ONE";
+const OF_TWO: &str = "registry.example/two@TWO";
+
+/// The name, the requested image, the versions of the pod, and the expected comparison.
+type Case = (&'static str, &'static str, Vec<Shown>, &'static str);
+
+fn check(cases: Vec<Case>) {
+    for (name, image, versions, expected) in cases {
+        let found = compared(image, "registry.example/tool:1", true, &versions);
+        assert_eq!(short(&found), expected, "{image} by {:?}: {name}", versions[0].strategy);
+    }
+}
+
+fn bundle(shown: Shown, bundle: &'static str) -> Shown {
+    Shown { bundle, ..shown }
+}
+
+fn report(shown: Shown, report: &'static str) -> Shown {
+    Shown { reports: Some((report, "registry.example/tool@TWO")), ..shown }
+}
+
 #[test]
 fn an_image_is_compared_with_the_requested_one() {
-    const BY_DIGEST: &str = "registry.example/one@ONE";
-    const BY_TAG: &str = "registry.example/one:1";
-    let bundle = |shown, bundle| Shown { bundle, ..shown };
-    let report =
-        |shown, report| Shown { reports: Some((report, "registry.example/tool@TWO")), ..shown };
-    let changed = |shown| Shown { generation: 2, ..shown };
-    let of_one = "registry.example/one@ONE";
-    let of_two = "registry.example/two@TWO";
-    let cases: Vec<(&str, &str, Vec<Shown>, &str)> = vec![
+    check(vec![
         // By digest, injected: the node must report the image.
         ("admitted", BY_DIGEST, vec![INJECTED], "open unverified"),
-        ("reported", BY_DIGEST, vec![report(INJECTED, of_one)], "same ONE ContainerStatus"),
-        ("another at once", BY_DIGEST, vec![bundle(INJECTED, of_two)], "replaced"),
+        ("reported", BY_DIGEST, vec![report(INJECTED, OF_ONE)], "same ONE ContainerStatus"),
+        ("another at once", BY_DIGEST, vec![bundle(INJECTED, OF_TWO)], "replaced"),
         (
             "a mirror",
             BY_DIGEST,
@@ -146,57 +161,39 @@ fn an_image_is_compared_with_the_requested_one() {
         (
             "another digest of it",
             BY_DIGEST,
-            vec![report(INJECTED, of_two)],
+            vec![report(INJECTED, OF_TWO)],
             "same ONE PodReference",
         ),
         ("an id of the runtime", BY_DIGEST, vec![report(INJECTED, ONE)], "same ONE PodReference"),
-        (
-            "changed and changed back",
-            BY_DIGEST,
-            vec![INJECTED, bundle(INJECTED, of_two), INJECTED],
-            "replaced",
-        ),
-        (
-            "changed and changed back unseen",
-            BY_DIGEST,
-            vec![INJECTED, changed(report(INJECTED, of_two))],
-            "open unverified",
-        ),
-        (
-            "changed otherwise",
-            BY_DIGEST,
-            vec![changed(report(INJECTED, of_one))],
-            "same ONE ContainerStatus",
-        ),
         ("a tag for it", BY_DIGEST, vec![bundle(INJECTED, BY_TAG)], "open unverified for good"),
         (
             "a tag for it, the same",
             BY_DIGEST,
-            vec![report(bundle(INJECTED, BY_TAG), of_one)],
+            vec![report(bundle(INJECTED, BY_TAG), OF_ONE)],
             "same ONE ContainerStatus",
         ),
         (
             "a tag for it, another",
             BY_DIGEST,
-            vec![report(bundle(INJECTED, BY_TAG), of_two)],
+            vec![report(bundle(INJECTED, BY_TAG), OF_TWO)],
             "replaced",
         ),
         // By digest, mounted: the node mounts what the pod names.
         ("admitted", BY_DIGEST, vec![MOUNTED], "same ONE PodReference"),
-        ("reported", BY_DIGEST, vec![report(MOUNTED, of_one)], "same ONE VolumeStatus"),
+        ("reported", BY_DIGEST, vec![report(MOUNTED, OF_ONE)], "same ONE VolumeStatus"),
         ("not reported", BY_DIGEST, vec![report(MOUNTED, "")], "same ONE PodReference"),
-        ("another", BY_DIGEST, vec![bundle(MOUNTED, of_two)], "replaced"),
+        ("another", BY_DIGEST, vec![bundle(MOUNTED, OF_TWO)], "replaced"),
         ("a tag for it", BY_DIGEST, vec![bundle(MOUNTED, BY_TAG)], "open unverified for good"),
         (
             "a tag for it, the same",
             BY_DIGEST,
-            vec![report(bundle(MOUNTED, BY_TAG), of_one)],
+            vec![report(bundle(MOUNTED, BY_TAG), OF_ONE)],
             "same ONE VolumeStatus",
         ),
         (
             "a tag for it, another",
             BY_DIGEST,
-            vec![report(bundle(MOUNTED, BY_TAG), of_two)],
+            vec![report(bundle(MOUNTED, BY_TAG), OF_TWO)],
             "replaced",
         ),
         // By tag.
@@ -204,7 +201,7 @@ fn an_image_is_compared_with_the_requested_one() {
         (
             "reported",
             BY_TAG,
-            vec![report(bundle(INJECTED, BY_TAG), of_one)],
+            vec![report(bundle(INJECTED, BY_TAG), OF_ONE)],
             "same ONE ContainerStatus",
         ),
         ("a digest for it", BY_TAG, vec![INJECTED], "same ONE PodReference"),
@@ -219,14 +216,56 @@ fn an_image_is_compared_with_the_requested_one() {
         (
             "reported",
             BY_TAG,
-            vec![report(bundle(MOUNTED, BY_TAG), of_two)],
+            vec![report(bundle(MOUNTED, BY_TAG), OF_TWO)],
             "same TWO VolumeStatus",
         ),
-    ];
-    for (name, image, versions, expected) in cases {
-        let found = compared(image, "registry.example/tool:1", true, &versions);
-        assert_eq!(short(&found), expected, "{image} by {:?}: {name}", versions[0].strategy);
-    }
+    ]);
+}
+
+#[test]
+fn a_changed_pod_is_verified_only_if_every_version_was_observed() {
+    let changed = |shown| Shown { generation: 2, ..shown };
+    check(vec![
+        (
+            "changed and changed back",
+            BY_DIGEST,
+            vec![INJECTED, bundle(INJECTED, OF_TWO), INJECTED],
+            "replaced",
+        ),
+        (
+            "changed and changed back unseen",
+            BY_DIGEST,
+            vec![INJECTED, Shown { generation: 3, ..report(INJECTED, OF_TWO) }],
+            "open unverified",
+        ),
+        (
+            "changed otherwise",
+            BY_DIGEST,
+            vec![INJECTED, changed(report(INJECTED, OF_ONE))],
+            "same ONE ContainerStatus",
+        ),
+        // The container may have had another image before.
+        ("changed unseen", BY_DIGEST, vec![changed(report(INJECTED, OF_ONE))], "open unverified"),
+        // Removing a scheduling gate is a change of the pod too.
+        (
+            "changed otherwise, another digest of it",
+            BY_DIGEST,
+            vec![INJECTED, changed(report(INJECTED, OF_TWO))],
+            "same ONE PodReference",
+        ),
+        (
+            "changed after the report",
+            BY_TAG,
+            vec![report(bundle(INJECTED, BY_TAG), OF_ONE), bundle(INJECTED, "a.example/evil:1")],
+            "open unverified",
+        ),
+        (
+            "changed unseen",
+            BY_TAG,
+            vec![changed(report(bundle(INJECTED, BY_TAG), OF_ONE))],
+            "open unverified",
+        ),
+    ]);
 }
 
 #[test]

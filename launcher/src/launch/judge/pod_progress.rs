@@ -70,21 +70,17 @@ pub(super) fn has_started(pod: &Pod) -> bool {
     unpack(pod).is_some_and(was_created)
 }
 
-/// Returns the newest pod of an attempt and the digest of the content that it has written into the
-/// ConfigMap `name`, according to the termination message of the unpacker.
-///
-/// Another pod of the same Job may have written what the watch of ConfigMaps shows so far. That is
-/// rare, and costs another attempt.
-pub(super) fn writer<'s>(
-    seen: &'s Seen,
-    attempt: &Attempt,
-    name: &str,
-) -> Option<(&'s Pod, String)> {
-    let newest = attempt_pods(seen, attempt).into_iter().next()?;
-    let ended = unpack(newest)?.state.as_ref()?.terminated.as_ref()?;
-    let outcomes = outcome::parse(ended.message.as_deref()?).into_iter();
-    let mut written = outcomes.filter(|it| it.verdict.is_success() && it.config_map == name);
-    Some((newest, written.find_map(|outcome| outcome.digest)?))
+/// Returns the pods of an attempt that have written the ConfigMap `name`, the newest first, each
+/// with the digest of the content, according to the termination message of the unpacker.
+pub(super) fn writers<'s>(seen: &'s Seen, attempt: &Attempt, name: &str) -> Vec<(&'s Pod, String)> {
+    let written = |pod: &Pod| {
+        let ended = unpack(pod)?.state.as_ref()?.terminated.as_ref()?;
+        let outcomes = outcome::parse(ended.message.as_deref()?).into_iter();
+        let mut written = outcomes.filter(|it| it.verdict.is_success() && it.config_map == name);
+        written.find_map(|outcome| outcome.digest)
+    };
+    let pods = attempt_pods(seen, attempt).into_iter();
+    pods.filter_map(|pod| Some((pod, written(pod)?))).collect()
 }
 
 /// Checks whether this event reports that the image is on the node, because the kubelet has pulled

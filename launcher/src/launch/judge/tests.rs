@@ -6,6 +6,9 @@ use super::*;
 use crate::Deadlines;
 use unlade_name::ImageReference;
 
+/// Judgement of the content.
+mod content;
+
 pub(in crate::launch) const JOB: &str = "11111111-1111-1111-1111-111111111111";
 pub(in crate::launch) const CONFIG_MAP: &str = "22222222-2222-2222-2222-222222222222";
 pub(in crate::launch) const IMAGE: &str = "registry.example/etcd:1";
@@ -70,7 +73,8 @@ fn pod(name: &str, spec: &Value, status: &Value) -> Pod {
             "name": name,
             "uid": name,
             "ownerReferences": [
-                {"apiVersion": "batch/v1", "kind": "Job", "name": "etcd-1", "uid": JOB},
+                {"apiVersion": "batch/v1", "kind": "Job", "name": "etcd-1", "uid": JOB,
+                 "controller": true},
             ],
         },
         "spec": spec,
@@ -240,42 +244,6 @@ fn observations_lead_to_these_conclusions() {
 }
 
 #[test]
-fn content_that_the_pod_did_not_write_is_a_conflict() {
-    let content = filled(JOB).annotations()[mark::DIGEST].clone();
-    let other = format!("sha256:{HEX}");
-    let wrote = |verdict: &str, config_map: &str, digest: &str| {
-        json!([{"configMap": config_map, "verdict": verdict, "files": 1, "digest": digest}])
-            .to_string()
-    };
-    let without_digest = json!([{"configMap": "etcd", "verdict": "written", "files": 1}]);
-    let ended = |name: &str, message: &str| {
-        let state = json!({"terminated": {"exitCode": 0, "message": message}});
-        unpacking(name, "Succeeded", &state)
-    };
-    for (name, message, expected) in [
-        ("the same", wrote("written", "etcd", &content), "written"),
-        ("the same, which was there", wrote("unchanged", "etcd", &content), "written"),
-        ("another", wrote("written", "etcd", &other), "retryable Conflict"),
-        ("another, which was there", wrote("unchanged", "etcd", &other), "retryable Conflict"),
-        ("that of another ConfigMap", wrote("written", "backup", &other), "written"),
-        ("an older unpacker's message", without_digest.to_string(), "written"),
-        ("no message", String::new(), "written"),
-    ] {
-        let seen = seen(filled(JOB), job(&json!([])), vec![ended("a", &message)]);
-        assert_eq!(short(&judged(&seen, 5).state), expected, "{name}");
-    }
-    let mut pods = vec![
-        ended("a", &wrote("written", "etcd", &other)),
-        unpacking("b", "Running", &json!({"running": {}})),
-    ];
-    for (pod, created) in pods.iter_mut().zip(["2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"]) {
-        pod.metadata.creation_timestamp = Some(read(json!(created)));
-    }
-    let seen = seen(filled(JOB), job(&json!([])), pods);
-    assert_eq!(short(&judged(&seen, 5).state), "written", "the newest pod has no message yet");
-}
-
-#[test]
 fn interference_is_reported_with_its_object_and_its_cause() {
     let message = |config_map: Presence<ConfigMap>| {
         let seen = Seen { config_map, ..Seen::default() };
@@ -429,84 +397,4 @@ fn an_event_alone_ends_nothing() {
     let State::Waiting(waiting) = judged(&seen, 5).state else { panic!("it has ended") };
     let unconfirmed = waiting.unconfirmed.map(|failure| failure.reason);
     assert_eq!(unconfirmed, Some(Reason::PodSecurity));
-}
-
-#[test]
-fn content_counts_once_its_image_is_verified() {
-    let mut by_digest = attempt(Strategy::Inject);
-    by_digest.wanted.bundle =
-        ImageReference::parse(&format!("registry.example/etcd@sha256:{HEX}")).unwrap();
-    let running = |image: &str, report: &str| {
-        let mut pod = unpacking("a", "Running", &json!({"running": {}}));
-        pod.spec.as_mut().unwrap().containers[0].image = Some(image.to_owned());
-        let statuses = pod.status.as_mut().unwrap().container_statuses.as_mut().unwrap();
-        report.clone_into(&mut statuses[0].image_id);
-        pod
-    };
-    let image = by_digest.wanted.bundle.to_string();
-    let other = format!("registry.example/etcd@sha256:{}", HEX.replace('0', "f"));
-    let gone = || {
-        let mut seen = seen(filled(JOB), job(&json!([])), vec![running(&image, "")]);
-        seen.pods.clear();
-        seen
-    };
-    let of = |pod| seen(filled(JOB), job(&json!([])), vec![pod]);
-    for (name, seen, expected) in [
-        ("verified", of(running(&image, &image)), "written"),
-        ("not reported yet", of(running(&image, "")), "waiting"),
-        ("another", of(running(&other, "")), "fatal ImageReplaced"),
-        ("gone before it was reported", gone(), "retryable ImageUnverified"),
-        ("no pod seen yet", seen(filled(JOB), job(&json!([])), vec![]), "waiting"),
-    ] {
-        let mut budget = Budget::new(deadlines(), Duration::ZERO);
-        let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);
-        assert_eq!(short(&judge.judge(&seen, Duration::from_secs(5)).state), expected, "{name}");
-    }
-    // Admission has changed the first pod, which was deleted before the node reported its image.
-    // The second one was not changed.
-    let digest = filled(JOB).annotations()[mark::DIGEST].clone();
-    let wrote = json!([{"configMap": "etcd", "verdict": "written", "files": 1, "digest": digest}]);
-    let ended = json!({"terminated": {"exitCode": 0, "message": wrote.to_string()}});
-    for (name, state, expected) in [
-        ("may have written it", json!({"running": {}}), "waiting"),
-        ("has written it", ended, "written"),
-        (
-            "ended without a message",
-            json!({"terminated": {"exitCode": 0}}),
-            "retryable ImageUnverified",
-        ),
-    ] {
-        let phase = if state.get("running").is_some() { "Running" } else { "Succeeded" };
-        let mut second = unpacking("b", phase, &state);
-        second.spec.as_mut().unwrap().containers[0].image = Some(image.clone());
-        second.metadata.creation_timestamp = Some(read(json!("2026-01-01T00:00:00Z")));
-        let state = |seen: &Seen| {
-            let mut budget = Budget::new(deadlines(), Duration::ZERO);
-            let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);
-            short(&judge.judge(seen, Duration::from_secs(5)).state)
-        };
-        let mut changed = of(second.clone());
-        changed.note(&running("registry.example/etcd:1", ""));
-        assert_eq!(state(&changed), expected, "the second pod {name}");
-        // Someone has removed the label of the first pod, and may have changed it since.
-        let mut lost = of(second.clone());
-        let mut first = running(&image, "");
-        lost.note(&first);
-        first.metadata.labels = None;
-        lost.note_deletion(&first);
-        assert_eq!(state(&lost), expected, "the second pod {name}, the first one is lost");
-        let mut unseen = of(second);
-        let Presence::There(job) = &mut unseen.job else { panic!("no Job") };
-        job.status.as_mut().unwrap().failed = Some(1);
-        assert_eq!(state(&unseen), "written", "the Job counts the second pod only");
-        let Presence::There(job) = &mut unseen.job else { panic!("no Job") };
-        job.status.as_mut().unwrap().active = Some(1);
-        assert_eq!(state(&unseen), expected, "the second pod {name}, the first one is not seen");
-    }
-    let mut budget = Budget::new(deadlines(), Duration::ZERO);
-    let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);
-    let silent = of(running(&image, ""));
-    assert_eq!(short(&judge.judge(&silent, Duration::from_secs(5)).state), "waiting");
-    let late = judge.judge(&silent, Duration::from_secs(35)).state;
-    assert_eq!(short(&late), "retryable ImageUnverified", "the node is silent");
 }

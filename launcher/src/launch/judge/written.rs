@@ -7,12 +7,15 @@ use kube::ResourceExt;
 use unlade_bundle::Limits;
 use unlade_config_map::{decode, mark};
 
-use super::pod_progress::{attempt_pods, is_over, writer};
+use super::pod_progress::{attempt_pods, is_over, writers};
 use super::{Attempt, Conclusion, Judge, State, Waiting, Written};
 use crate::launch::decision::AttemptEnd;
-use crate::launch::image::{Comparison, Sighting, compare};
+use crate::launch::image::{Comparison, Sighting, compare, compare_writer};
 use crate::launch::watch::{Presence, Seen};
 use crate::{Failure, Reason};
+
+/// The maximum number of pods that are observed. A Job of a launch has a few.
+const MAX_PODS: usize = 64;
 
 /// How long the kubelet may take to report the image of a container that has already exited. It
 /// reports about once a second, and less often on a busy node.
@@ -21,6 +24,14 @@ const REPORT: Duration = Duration::from_secs(30);
 impl Judge<'_> {
     /// Judges the images of the Job and its pods, before any pod runs.
     pub(super) fn judge_images(&self, seen: &Seen) -> Option<State> {
+        if seen.images.len() > MAX_PODS {
+            let message = format!(
+                "more than {MAX_PODS} pods have the label job-name={}: someone else has created pods with it",
+                self.attempt.job
+            );
+            let failure = Failure::new(Reason::Conflict, message);
+            return Some(State::Ended(Conclusion::Failed(AttemptEnd::Fatal, failure)));
+        }
         match compared(seen, self.attempt) {
             Comparison::Replaced(failure) => {
                 Some(State::Ended(Conclusion::Failed(AttemptEnd::Fatal, failure)))
@@ -55,13 +66,14 @@ impl Judge<'_> {
     }
 }
 
-/// Checks whether the ConfigMap has the mark of this attempt.
-pub(in crate::launch) fn bears_mark(config_map: &ConfigMap, uid: &str) -> bool {
-    config_map.annotations().get(mark::ATTEMPT).is_some_and(|attempt| attempt == uid)
+/// Checks whether this is the ConfigMap of the attempt, with its mark.
+pub(in crate::launch) fn bears_mark(config_map: &ConfigMap, attempt: &Attempt) -> bool {
+    config_map.metadata.uid.as_ref() == Some(&attempt.config_map_uid)
+        && config_map.annotations().get(mark::ATTEMPT) == Some(&attempt.uid)
 }
 
-/// Verifies that the content matches its marks, and that it is the content that the pod of the
-/// attempt wrote. Whoever can change the ConfigMap can also change its marks, but only the pod and
+/// Verifies that the content matches its marks, and that it is the content that the pods of the
+/// attempt wrote. Whoever can change the ConfigMap can also change its marks, but only a pod and
 /// its node can write the termination message of the pod. The message may not exist yet.
 pub(in crate::launch) fn verify_content(
     config_map: &ConfigMap,
@@ -77,20 +89,21 @@ pub(in crate::launch) fn verify_content(
         Ok(decoded) => decoded.digest,
         Err(error) => return changed(unlade_text::chain(&error)),
     };
-    match (writer(seen, attempt, &name), found) {
-        (Some((_, written)), Some(found)) if written != found => {
-            changed(format!("the digest of its content is {found}, and the pod wrote {written}"))
+    let Some(found) = found else { return Ok(()) };
+    match writers(seen, attempt, &name).into_iter().find(|(_, written)| *written != found) {
+        Some((_, written)) => {
+            changed(format!("the digest of its content is {found}, and a pod wrote {written}"))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
 fn marked<'s>(seen: &'s Seen, attempt: &Attempt) -> Option<&'s ConfigMap> {
-    seen.config_map.object().filter(|there| bears_mark(there, &attempt.uid))
+    seen.config_map.object().filter(|there| bears_mark(there, attempt))
 }
 
-/// Compares the images of the attempt with the requested ones. Only the writer of the content
-/// counts if its termination message names it. So whoever accepts content must first check with
+/// Compares the images of the attempt with the requested ones. Only a writer of the content counts
+/// if its termination message names the content. So whoever accepts content must first check with
 /// [`verify_content`] that it has the digest in that message.
 pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison {
     let job = seen.job.object().map(Sighting::from_job);
@@ -101,18 +114,27 @@ pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison 
     if matches!(comparison, Comparison::Replaced(_)) {
         return comparison;
     }
-    if let Some((writer, _)) = writer(seen, attempt, &attempt.config_map)
-        && let Some(writer) = writer.uid().and_then(|uid| seen.images.get(&uid))
-    {
-        // The content is that of this pod, so the other pods do not matter.
-        return compare(&attempt.wanted, job.as_ref(), &[writer]);
+    // The content is that of each of these pods, so the other pods do not matter.
+    let writers = writers(seen, attempt, &attempt.config_map);
+    let writers = writers.into_iter().filter_map(|(pod, _)| seen.images.get(&pod.uid()?));
+    let of_writer = |writer| compare_writer(&attempt.wanted, job.as_ref(), writer);
+    let mut of_writers: Vec<_> = writers.map(of_writer).collect();
+    if !of_writers.is_empty() {
+        let is_same = |it: &Comparison| matches!(it, Comparison::Same(_));
+        return of_writers.swap_remove(of_writers.iter().position(is_same).unwrap_or_default());
     }
+    let n_observed = pods.iter().filter(|pod| pod.is_controlled_by(&attempt.uid)).count();
     match comparison {
-        Comparison::Same(images) if n_pods(seen) > pods.len() && images.bundle.digest.is_some() => {
+        Comparison::Same(mut images) if n_pods(seen) > n_observed => {
             let job = &attempt.job;
             let message =
                 format!("a pod of the Job {job} was not observed, and may have used another image");
-            Comparison::Open(images, Some(Failure::new(Reason::ImageUnverified, message)))
+            let failure = Failure::new(Reason::ImageUnverified, message);
+            let is_digest = attempt.wanted.bundle.is_digest();
+            if !is_digest {
+                (images.bundle.digest, images.bundle.digest_source) = (None, None);
+            }
+            Comparison::Open(images, is_digest.then_some(failure))
         }
         comparison => comparison,
     }

@@ -56,7 +56,18 @@ impl Seen {
         self.sighting(pod).note(pod);
     }
 
-    /// Notes that the watch reports a pod as deleted.
+    /// Notes that a new list of the pods is complete. It lacks those that were deleted, and those
+    /// that the watch has lost.
+    pub(in crate::launch) fn note_list(&mut self, listed: &BTreeMap<String, Pod>) {
+        for (name, pod) in &self.pods {
+            let is_listed = listed.get(name).is_some_and(|it| it.uid() == pod.uid());
+            if !is_listed && pod.metadata.deletion_timestamp.is_none() {
+                self.images.entry(pod.uid().unwrap_or_default()).or_default().note_loss();
+            }
+        }
+    }
+
+    /// Notes that the watch reports a pod as deleted. Removing the label of a pod does that too.
     pub(in crate::launch) fn note_deletion(&mut self, pod: &Pod) {
         self.note(pod);
         if pod.metadata.deletion_timestamp.is_none() {
