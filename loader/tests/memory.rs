@@ -59,11 +59,41 @@ fn file(name: &str, text: impl Into<String>) -> Vec<(String, String)> {
     vec![(name.to_owned(), text.into())]
 }
 
-/// Returns a text with 9,990 brackets around as many tokens, and with differences between the
-/// dialects of the parser and of Go.
-fn brackets(colons: usize) -> String {
-    let (open, close) = ("[".repeat(9_990), "]".repeat(9_990));
-    format!("a: {open}{}{}x{close}\n", "a,".repeat(9_500), "a:,".repeat(colons))
+/// Returns a text with `n_brackets` around `n_items`, and with differences between the dialects of
+/// the parser and of Go, for each of which the text is parsed again.
+fn brackets(n_brackets: usize, n_items: usize) -> String {
+    let (open, close) = ("[".repeat(n_brackets), "]".repeat(n_brackets));
+    format!("a: {open}{}{}{close}\n", "a,".repeat(n_items), "a:,".repeat(16))
+}
+
+/// Loads a bundle of `files`, asserts the limits of its memory and work, and returns its work.
+fn load_within_limits(turn: &MutexGuard<'_, ()>, name: &str, files: Vec<(String, String)>) -> u64 {
+    let config_map = config_map(&files);
+    drop(files);
+    let limits = Limits::default();
+    let ((result, work), peak) = peak(turn, || load(&config_map));
+    println!("{name}: {} MiB, {work} units, {:?}", peak / MIB, result.map(|_| ()));
+    assert!(peak < 160 * MIB, "{name}: {} MiB", peak / MIB);
+    // The unit that exceeds the budget is also counted.
+    assert!(work <= limits.yaml.work + limits.file_size as u64, "{name}: {work} units");
+    work
+}
+
+#[test]
+fn files_of_brackets_spend_no_more_than_the_budget() {
+    let turn = turn();
+    let files = |n, n_brackets, n_items| {
+        (0..n).map(|n| (format!("f{n}.yaml"), brackets(n_brackets, n_items))).collect()
+    };
+    let budget = Limits::default().yaml.work;
+    for (n, n_items) in [(20, 100_000), (800, 1_000)] {
+        let name = format!("{n} files with {n_items} items in brackets");
+        let work = load_within_limits(&turn, &name, files(n, yaml::FLOW_DEPTH, n_items));
+        assert!(work > budget, "{name}: {work}");
+    }
+    // Nothing after the bracket that exceeds the limit is parsed.
+    let work = load_within_limits(&turn, "too many brackets", files(800, 9_990, 9_500));
+    assert!(work < budget, "{work}");
 }
 
 #[test]
@@ -77,10 +107,7 @@ fn hostile_config_maps_stay_within_their_memory_and_work() {
         let items = items.join("\n");
         format!("a: &a {long}\n{list}:\n{items}\n")
     };
-    let flow_files = (0..800).map(|n| (format!("f{n}.yaml"), brackets(0))).collect();
-    let families: [(&str, Vec<(String, String)>); 13] = [
-        ("brackets and colons", file("a.yaml", brackets(100))),
-        ("many files of brackets", flow_files),
+    let families: [(&str, Vec<(String, String)>); 11] = [
         ("aliases in the CSV", file("csv.yaml", aliases(9_400))),
         ("aliases that fit in the CSV", file("csv.yaml", aliases(500))),
         ("aliases in properties", file("properties.yaml", listed("properties"))),
@@ -132,14 +159,46 @@ fn hostile_config_maps_stay_within_their_memory_and_work() {
         ("zeros", (0..20).map(|n| (format!("f{n}"), "\0".repeat(MIB))).collect()),
     ];
     for (name, files) in families {
-        let config_map = config_map(&files);
-        drop(files);
-        let limits = Limits::default();
-        let ((result, work), peak) = peak(&turn, || load(&config_map));
-        println!("{name}: {} MiB, {work} units, {:?}", peak / MIB, result.map(|_| ()));
-        assert!(peak < 160 * MIB, "{name}: {} MiB", peak / MIB);
-        // The unit that exceeds the budget is also counted.
-        assert!(work <= limits.yaml.work + limits.file_size as u64, "{name}: {work} units");
+        load_within_limits(&turn, name, files);
+    }
+}
+
+/// Writes a bundle as `unlade load` does.
+fn write(loaded: &Loaded, as_yaml: bool) {
+    let mut to = std::io::sink();
+    if as_yaml {
+        yaml::write_to(&serde_json::to_value(loaded).unwrap(), &mut to).unwrap();
+    } else {
+        serde_json::to_writer_pretty(&mut to, loaded).unwrap();
+    }
+}
+
+/// The texts that aliases repeat are those of the JSON, of which a bundle keeps several.
+#[test]
+fn bundles_of_as_many_aliases_as_are_read_are_written_within_256_mib() {
+    let turn = turn();
+    let long = "s".repeat(28_000);
+    let anchor = format!("a: &a {long}\n");
+    let head = format!("kind: ClusterServiceVersion\nmetadata: {{name: x}}\n{anchor}");
+    let csv = |n| file("csv.yaml", format!("{head}b: [{}]\n", "*a,".repeat(n)));
+    let properties = |n| {
+        let items = (0..n).map(|n| format!("- {{type: t{n}, value: *a}}\n"));
+        format!("{anchor}properties:\n{}", items.collect::<Vec<_>>().concat())
+    };
+    // 16 MiB of JSON in each of two files are also the limit of all files.
+    let most = 590;
+    let all = config_map(&[csv(most), file("properties.yaml", properties(most))].concat());
+    let over = load(&config_map(&csv(most + 10))).0;
+    assert!(over.map_or(true, |loaded| loaded.bundle.csv_json.is_empty()));
+    for as_yaml in [false, true] {
+        let ((), peak) = peak(&turn, || {
+            let loaded = load(&all).0.unwrap();
+            let values: usize = loaded.bundle.properties.iter().map(|it| it.value.len()).sum();
+            assert!(values > 15 * MIB && loaded.bundle.csv_json.len() > 15 * MIB);
+            write(&loaded, as_yaml);
+        });
+        println!("as YAML {as_yaml}: {} MiB", peak / MIB);
+        assert!(peak < 256 * MIB, "as YAML {as_yaml}: {} MiB", peak / MIB);
     }
 }
 

@@ -1,7 +1,10 @@
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::{
     bundle::{Bundle, CSV},
+    image,
     run::{piped, unlade},
 };
 
@@ -132,6 +135,38 @@ fn an_unknown_encoding_and_keys_that_are_not_read_are_reported() {
     let shown = format!("{}{}", finished.stdout, finished.stderr);
     assert!(shown.contains("warning: ") && shown.contains("unread.yaml"), "{finished:?}");
     assert!(shown.contains(r"zip\u{1b}[2J"), "{finished:?}");
+}
+
+#[test]
+fn text_from_the_index_of_an_image_is_escaped_on_a_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    image::layout(Bundle::new().path(), directory.path());
+    let path = directory.path().join("index.json");
+    let index: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let changed = |key: &str, value: Value| {
+        let mut manifest = index["manifests"][0].clone();
+        manifest[key] = value;
+        manifest
+    };
+    let name = |name: &str| {
+        let name = format!("{name}{ESCAPES}");
+        changed("annotations", json!({"org.opencontainers.image.ref.name": name}))
+    };
+    let platform = |architecture: &str| {
+        let architecture = format!("{architecture}{ESCAPES}");
+        changed("platform", json!({"os": "linux", "architecture": architecture}))
+    };
+    for manifests in [
+        vec![name("a"), name("b")],
+        vec![platform("a"), platform("b")],
+        vec![changed("mediaType", json!(ESCAPES))],
+    ] {
+        fs::write(&path, json!({"schemaVersion": 2, "manifests": manifests}).to_string()).unwrap();
+        let stderr = unlade(["unpack", directory.path().to_str().unwrap()]).failure(3);
+        assert!(stderr.contains("owned"), "{manifests:?}: {stderr:?}");
+        let raw = |c: char| c == '\u{202e}' || c.is_control() && c != '\n';
+        assert!(!stderr.contains(raw), "{manifests:?}: {stderr:?}");
+    }
 }
 
 #[test]

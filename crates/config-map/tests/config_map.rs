@@ -126,7 +126,7 @@ fn invalid_base64_is_an_error_and_line_ends_are_ignored() {
     assert_eq!(value(&good).unwrap(), b"kind: A\n");
     let (head, tail) = good.split_at(8);
     assert_eq!(value(&format!("{head}\r\n{tail}\n")).unwrap(), b"kind: A\n");
-    for bad in ["!!!", " ", "=", "====", &format!("{head} {tail}"), &format!("{good}!")] {
+    for bad in ["", "!!!", " ", "=", "====", &format!("{head} {tail}"), &format!("{good}!")] {
         assert!(value(bad).is_err(), "{bad:?}");
     }
     // The same applies to the inner text, which is the base64 of the gzip stream.

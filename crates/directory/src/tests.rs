@@ -347,12 +347,31 @@ fn limits_hold_while_reading() {
 }
 
 #[test]
+fn listing_a_directory_stops_at_the_first_failure() {
+    for resolution in READERS {
+        let root = bundle(|root| {
+            (0..100).for_each(|n| fs::write(root.join(format!("manifests/{n}")), "").unwrap());
+        });
+        let root = Dir::open_root_by(root.path(), resolution).unwrap();
+        let directory = root.open("manifests").unwrap().unwrap();
+        let mut n_visited = 0;
+        let result = root.list(&directory, |_| {
+            n_visited += 1;
+            let failure = || Error::Files { directory: String::new(), limit: 3 };
+            if n_visited > 3 { Err(failure()) } else { Ok(()) }
+        });
+        assert!(matches!(result, Err(Error::Files { .. })), "{result:?}");
+        assert_eq!(n_visited, 4);
+    }
+}
+
+#[test]
 fn file_name_that_is_not_utf8_is_an_error() {
     let error = refusal(Resolution::Auto, |root| {
-        let name = std::ffi::OsStr::from_bytes(b"caf\xe9.yaml");
+        let name = std::ffi::OsStr::from_bytes(b"caf\xe9\x1b[2J.yaml");
         fs::write(root.join("manifests").join(name), "").unwrap();
     });
-    assert_eq!(error.to_string(), r"manifests: the file name caf\xe9.yaml is not UTF-8");
+    assert_eq!(error.to_string(), r"manifests: the file name caf\xe9\x1b[2J.yaml is not UTF-8");
 }
 
 /// Creates a bundle whose annotations name other paths, which exist.

@@ -17,8 +17,10 @@ fn numbered(n: usize, line: impl Fn(usize) -> String) -> String {
 fn large_documents_are_read() {
     let x = "x".repeat(LARGE);
     let binary = "eHh4".repeat(LARGE / 4);
+    let items = format!("a: {}{}{}", "[".repeat(60), "b,".repeat(450_000), "]".repeat(60));
     for (what, text, part) in [
         ("a scalar", format!("a: {x}"), x.as_str()),
+        ("a key", format!("? {x}\n: b"), r#"xx":"b""#),
         ("an anchor", format!("a: &{x} b\nc: *{x}"), r#""c":"b""#),
         ("a tag", format!("a: !{x} b"), r#"{"a":"b"}"#),
         ("keys", numbered(90_000, |n| format!("a{n}: b\n")), r#""a89999":"b""#),
@@ -31,7 +33,7 @@ fn large_documents_are_read() {
         ("line ends of Windows", "a: |\r\n".to_owned() + &"  b\r\n".repeat(LARGE / 5), "b\\nb"),
         ("line separators", format!("a: \"{}\"", "\u{2028}".repeat(300_000)), "a"),
         ("blank indents", format!("a: |\n{}  b", "  \n".repeat(LARGE / 3)), r"\nb"),
-        ("items in brackets", format!("a: {}b{}", "[".repeat(60), "]".repeat(60)), "b"),
+        ("items in brackets", items, r#""b","b""#),
         ("digits", format!("a: {}", "1".repeat(LARGE)), "a"),
         ("digits of a hexadecimal number", format!("a: 0x{}", "f".repeat(LARGE)), "a"),
         ("underscores", format!("a: 1{}", "_".repeat(LARGE)), "a"),

@@ -192,6 +192,10 @@ fn entries_and_layers_are_limited_in_number() {
     let layers = vec![Layer::plain(Tar::bundle()); 3];
     let error = refusal(read_with(&layers, &limited(|limits| limits.layers = 2)));
     assert!(error.contains("the image has 3 layers, but the limit is 2"), "{error}");
+    let layers = vec![Layer::plain(Tar::bundle()); 1_001];
+    assert!(read_layers(&layers[..1_000]).is_ok());
+    let error = refusal(read_layers(&layers));
+    assert!(error.contains("the image has 1001 layers, but the limit is 1000"), "{error}");
 }
 
 #[test]

@@ -66,6 +66,19 @@ fn files_of_proc_have_nothing_to_read() {
     }
 }
 
+#[test]
+fn errors_about_an_index_that_is_a_link_quote_no_value_of_its_target() {
+    let place = Place::new();
+    let path = place.layout(&Layout::of(&[Layer::plain(Tar::bundle())]));
+    for text in ["root:secret:0:0", "secret", "\"secret\"", r#"{"manifests":"secret"}"#] {
+        fs::remove_file(path.join("index.json")).unwrap();
+        symlink(place.file("elsewhere", text.as_bytes()), path.join("index.json")).unwrap();
+        let error = refusal(read(&format!("oci:{}", path.display())));
+        assert!(error.contains("index.json is not a valid document"), "{text}: {error}");
+        assert!(!error.contains("secret"), "{text}: {error}");
+    }
+}
+
 /// A sparse blob of one tebibyte, whose descriptor has the correct size.
 #[test]
 fn a_layer_of_holes_is_refused_by_its_stored_size() {
@@ -146,6 +159,12 @@ fn names_of_a_docker_archive_stay_in_it() {
         let error = docker(manifest, tar);
         assert!(error.contains("c.json does not exist"), "{error}");
     }
+}
+
+#[test]
+fn the_manifest_of_a_docker_archive_is_limited_in_size() {
+    let error = docker(&" ".repeat(5 << 20), Tar::new());
+    assert!(error.contains("manifest.json is larger than 4194304 bytes"), "{error}");
 }
 
 /// skopeo uses the first one, Docker uses the last one, and no digest verifies either.

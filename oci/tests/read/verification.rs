@@ -95,8 +95,8 @@ fn docker_archives_are_verified_by_the_configuration() {
     let layer = Layer::plain(Tar::bundle());
     let config = configuration(std::slice::from_ref(&layer), "amd64").to_string();
     let hex = digest(config.as_bytes()).replace("sha256:", "");
-    let archive = |config_bytes: &str, tar: &[u8]| {
-        let items = json!([{"Config": format!("{hex}.json"), "Layers": ["l.tar"]}]);
+    let with_layers = |layers: &[&str], config_bytes: &str, tar: &[u8]| {
+        let items = json!([{"Config": format!("{hex}.json"), "Layers": layers}]);
         let place = Place::new();
         let bytes = Tar::new()
             .file("manifest.json", items.to_string())
@@ -105,7 +105,16 @@ fn docker_archives_are_verified_by_the_configuration() {
             .done();
         read(&format!("docker-archive:{}", place.file("a.tar", &bytes).display()))
     };
+    let archive = |config_bytes: &str, tar: &[u8]| with_layers(&["l.tar"], config_bytes, tar);
     assert!(archive(&config, &layer.tar).is_ok());
+    for layers in [&[][..], &["l.tar"; 2]] {
+        let text = refusal(with_layers(layers, &config, &layer.tar));
+        let n = layers.len();
+        assert!(
+            text.contains(&format!("the manifest has {n} layers, but the configuration has 1")),
+            "{text}"
+        );
+    }
     let text = refusal(archive(&format!("{config} "), &layer.tar));
     assert!(text.contains(&format!("{hex}.json does not match its digest")), "{text}");
     let text = refusal(archive(&config, &Tar::bundle().file("manifests/b", "b").done()));
@@ -196,9 +205,9 @@ fn a_layout_of_another_version_is_refused() {
     let place = Place::new();
     let path = place.layout(&Layout::of(&[Layer::plain(Tar::bundle())]));
     let source = format!("oci:{}", path.display());
-    fs::write(path.join("oci-layout"), r#"{"imageLayoutVersion":"2.0.0"}"#).unwrap();
+    fs::write(path.join("oci-layout"), r#"{"imageLayoutVersion":"2.0\u001b\u202e"}"#).unwrap();
     let text = refusal(read(&source));
-    assert!(text.contains("version \"2.0.0\""), "{text}");
+    assert!(text.contains(r#"version "2.0\u{1b}\u{202e}""#), "{text}");
     // containers/image does not require the file.
     fs::remove_file(path.join("oci-layout")).unwrap();
     assert!(read(&source).is_ok());

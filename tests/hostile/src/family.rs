@@ -39,6 +39,10 @@ const FROM: usize = 8 << 10;
 /// small inputs.
 const FROM_BOUNDED: usize = 128 << 10;
 
+/// The size from which texts are compared that take a hundred times as long as others, because all
+/// of their open brackets count at each token.
+const FROM_SLOW: usize = 1 << 10;
+
 impl Family {
     const fn new(entry: Entry, name: &'static str, generate: fn(usize) -> Vec<u8>) -> Self {
         Self { entry, name, from: FROM, generate }

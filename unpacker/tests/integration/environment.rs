@@ -1,9 +1,12 @@
 //! The static program under what an image, a runtime or a node may set around it: variables of the
 //! C library, closed descriptors, limits.
 
+use std::fs;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::geteuid;
 use serde_json::Value;
 use unlade_tests::shipped;
 
@@ -114,30 +117,53 @@ fn closed_standard_streams_change_nothing() {
 #[ignore = "needs the static unpacker"]
 fn an_error_of_the_system_is_not_a_fault_of_the_bundle() {
     let program = shipped::unpacker();
-    for limit in [
-        "--nofile=3",
-        "--nofile=4",
-        "--nofile=5",
-        "--nofile=6",
-        "--nofile=8",
-        "--nproc=0",
-        "--as=50000000",
-        "--as=20000000",
-        "--as=10000000",
-        "--as=6000000",
-        "--data=1000000",
-        "--stack=16384",
-        "--fsize=0",
+    let no_file = "Too many open files";
+    let no_thread = "failed to start a thread";
+    // Each limit, and the text of the error, or nothing if the program needs less.
+    for (limit, error) in [
+        ("--nofile=3", no_file),
+        ("--nofile=4", no_file),
+        ("--nofile=5", no_file),
+        ("--nofile=6", no_file),
+        ("--nofile=8", ""),
+        // Root may start more processes.
+        ("--nproc=0", if geteuid().is_root() { "" } else { no_thread }),
+        ("--as=50000000", ""),
+        ("--as=20000000", ""),
+        ("--as=6000000", no_thread),
+        ("--data=1000000", no_thread),
+        ("--stack=16384", ""),
     ] {
         let run = run(&["prlimit", limit], &program, &[]);
-        // An allocation that fails ends the program by SIGABRT, which says nothing of the bundle.
-        let is_told = matches!(run.code, None | Some(0 | 31));
-        assert!(is_told, "{limit} {run:?}");
-        assert!(!run.stderr.contains("badBundle"), "{limit} {run:?}");
-        if limit == "--nofile=3" {
-            assert_eq!((run.code, run.verdicts()), (Some(31), vec!["system".into()]), "{run:?}");
-        }
+        let (code, verdict) = if error.is_empty() { (0, "printed") } else { (31, "system") };
+        assert_eq!(
+            (run.code, run.verdicts()),
+            (Some(code), vec![verdict.into()]),
+            "{limit} {run:?}"
+        );
+        assert!(run.stderr.contains(error), "{limit} {run:?}");
     }
+}
+
+/// The address space of the program includes its resident memory.
+#[test]
+fn a_bundle_that_is_too_large_for_a_config_map_needs_less_than_256_mib() {
+    let bundle = bundle("one");
+    let metadata = format!("a: [{}]\n", "[],".repeat(1_300_000));
+    for name in ["properties", "dependencies"] {
+        fs::write(bundle.path().join(format!("metadata/{name}.yaml")), &metadata).unwrap();
+    }
+    // Together, almost the maximum size of a bundle.
+    for n in 0..2 {
+        let mut file = fs::File::create(bundle.path().join(format!("manifests/{n}"))).unwrap();
+        let random = fs::File::open("/dev/urandom").unwrap();
+        io::copy(&mut random.take(12 << 20), &mut file).unwrap();
+    }
+    let script = "ulimit -v 262144 && exec \"$0\" serve --dry-run --bundle=\"$1=x\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_unlade-unpacker")]).arg(bundle.path());
+    let run = Run::execute(&mut command);
+    assert_eq!((run.code, run.verdicts()), (Some(13), vec!["tooLarge".into()]), "{run:?}");
 }
 
 #[test]

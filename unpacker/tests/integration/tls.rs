@@ -51,6 +51,7 @@ fn the_server_is_verified_by_its_address_or_by_the_name_in_the_kubeconfig() {
     let by_address = server("127.0.0.1:0", authority.server(&["127.0.0.1"])).address;
     let by_name = server("127.0.0.1:0", authority.server(&["kubernetes.default"])).address;
     let local = server("127.0.0.1:0", authority.server(&["localhost"])).address;
+    let old = server("127.0.0.1:0", authority.old_server(&["127.0.0.1"])).address;
     let cluster = |url: String, name: &str| {
         json!({
             "server": url,
@@ -62,6 +63,7 @@ fn the_server_is_verified_by_its_address_or_by_the_name_in_the_kubeconfig() {
         (cluster(format!("https://{by_address}"), ""), "written"),
         (cluster(format!("https://{by_name}/"), "kubernetes.default"), "written"),
         (cluster(format!("https://localhost:{}", local.port()), ""), "written"),
+        (cluster(format!("https://{old}"), ""), "written"),
         (cluster(format!("https://{by_name}"), ""), "untrusted"),
         (cluster(format!("https://{by_address}"), "kubernetes.default"), "untrusted"),
     ] {
@@ -92,6 +94,7 @@ fn a_server_that_cannot_be_verified_gets_no_request() {
         (tls(&["127.0.0.2"]), 24),
         (tls(&["localhost", "kubernetes"]), 24),
         (tls(&["*.0.0.1", "*"]), 24),
+        (server("127.0.0.1:0", authority.server_with_certificate_of_client(&["127.0.0.1"])), 24),
         // It speaks plain HTTP.
         (Server::start(), 30),
     ] {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use rustix::fs::{RenameFlags, makedev, renameat_with};
+use rustix::fs::{RenameFlags, makedev, mkdirat, open, openat, renameat_with};
 
 use super::*;
 
@@ -101,7 +101,14 @@ fn devices_are_refused_before_they_are_opened() {
 fn deep_directories_are_not_entered() {
     for resolution in READERS {
         let error = refusal(resolution, |root| {
-            fs::create_dir_all(root.join("manifests/d.yaml").join("d/".repeat(300))).unwrap();
+            let path = root.join("manifests/d.yaml");
+            fs::create_dir(&path).unwrap();
+            // A path of more than 4,095 bytes cannot be created at once.
+            let mut parent = open(&path, OFlags::PATH, Mode::empty()).unwrap();
+            for _ in 0..3_000 {
+                mkdirat(&parent, "d", Mode::RWXU).unwrap();
+                parent = openat(&parent, "d", OFlags::PATH, Mode::empty()).unwrap();
+            }
         });
         assert!(
             matches!(&error, Error::NestedDirectory { path } if path == "manifests/d.yaml"),

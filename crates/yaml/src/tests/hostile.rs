@@ -42,6 +42,7 @@ fn the_limit_of_depth_is_gos() {
     let dashes = |n| json(&repeat("- ", n, "", 0));
     assert!(dashes(10_000).is_ok());
     assert!(matches!(dashes(10_001), Err(Error::TooDeep { limit: 10_000, .. })));
+    assert!(json(&block_mappings(1_300)).is_ok());
 }
 
 /// The parser visits each open bracket at each token.
@@ -85,6 +86,11 @@ fn alias_bombs_are_refused() {
     let mut text = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
     for (this, before) in ('b'..='i').zip('a'..) {
         text += &format!("{this}: &{this} [{}]\n", vec![format!("*{before}"); 9].join(","));
+    }
+    assert!(matches!(json(&text), Err(Error::Aliasing { .. })));
+    let mut text = "a: &a {k: x}\n".to_owned();
+    for (this, before) in ('b'..='z').zip('a'..) {
+        text += &format!("{this}: &{this} {{<<: *{before}, k{this}: *{before}}}\n");
     }
     assert!(matches!(json(&text), Err(Error::Aliasing { .. })));
     let wide = "a: &a {b: 1}\n".to_owned() + &"c: {<<: *a}\n".repeat(1000);
@@ -155,21 +161,26 @@ fn work(text: &str) -> u64 {
 #[test]
 fn open_brackets_count_as_work_at_each_event() {
     let tokens = "1,".repeat(1_000);
-    let flat = work(&format!("[{tokens}]"));
-    let deep = work(&format!("{}{tokens}{}", "[".repeat(100), "]".repeat(100)));
-    assert!(deep > flat + 1_000 * 99, "{flat} {deep}");
+    let nested =
+        |items: &str| work(&format!("{}{items}{}", "[".repeat(FLOW_DEPTH), "]".repeat(FLOW_DEPTH)));
+    let (flat, deep) = (work(&format!("[{tokens}]")), nested(&tokens));
+    assert!(deep > flat + 1_000 * (FLOW_DEPTH as u64 - 1), "{flat} {deep}");
+    // A text is parsed again for each of these colons.
+    let patched = nested(&(tokens + &"a:,".repeat(16)));
+    assert!(patched > 17 * deep, "{deep} {patched}");
 }
 
 /// A text of these kinds is parsed again from its start for each patch.
 #[test]
 fn work_grows_with_the_size_only() {
     type Shape = fn(usize) -> String;
-    let shapes: [(&str, Shape); 8] = [
+    let shapes: [(&str, Shape); 9] = [
         ("brackets and colons", |n| {
-            let deep = n.min(9_990);
-            repeat("[", deep, "a,", n) + &"a:,".repeat(n / 95) + "x" + &"]".repeat(deep)
+            let items = "a,".repeat(n) + &"a:,".repeat(16);
+            format!("{}{items}{}", "[".repeat(FLOW_DEPTH), "]".repeat(FLOW_DEPTH))
         }),
-        ("brackets and tokens", |n| repeat("[", n.min(9_990), "1,", n)),
+        ("brackets and tokens", |n| repeat("[", FLOW_DEPTH, "1,", n)),
+        ("too many brackets", |n| repeat("[", n, "1,", n)),
         ("colons", |n| format!("[{}]", "a:,".repeat(n))),
         ("colons in many collections", |n| "- [a:,b]\n".repeat(n)),
         ("a colon behind much text", |n| {
@@ -187,8 +198,11 @@ fn work_grows_with_the_size_only() {
             dear <= cheap * sizes as u64 * 11 / 10,
             "{name}: {cheap}, {dear} for {sizes} times"
         );
-        // Sixteen failed attempts, with 25 units for each byte if each byte is an event.
-        assert!(dear <= 17 * 26 * large.len() as u64, "{name}: {dear} for {} bytes", large.len());
+        // Sixteen failed attempts, with 25 units and one for each open bracket for each byte, if
+        // each byte is an event.
+        let n_open = large.bytes().take_while(|byte| *byte == b'[').count().min(FLOW_DEPTH);
+        let most = 17 * (26 + n_open) * large.len();
+        assert!(dear <= most as u64, "{name}: {dear} for {} bytes", large.len());
     }
 }
 
@@ -208,6 +222,9 @@ fn merged_keys_count_as_work() {
     let key = "k".repeat(10_000);
     let text = format!("a: &a\n  ? {key}\n  : 1\nb: {{<<: [{}]}}\n", "*a,".repeat(1_000));
     assert!(work(&text) > 1_000 * 10_000);
+    let keys: String = (0..1_000).map(|n| format!("k{n}: x, ")).collect();
+    let wide = format!("a: &a {{{keys}}}\n") + &"b: {<<: *a}\n".repeat(3_000);
+    assert!(matches!(json(&wide), Err(Error::Aliasing { .. })));
 }
 
 #[test]

@@ -4,9 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use unlade_bundle::{Content, Directory, File, Limits};
 use unlade_config_map::{Encoding, encode};
+use unlade_yaml::FLOW_DEPTH;
 
 use super::tar::{gzip_prefix, gzip_tables};
-use super::{FROM_BOUNDED, Family, count, noise, repeat};
+use super::{FROM_BOUNDED, FROM_SLOW, Family, count, noise, repeat};
 use crate::{Entry, image::gzip};
 
 const fn family(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
@@ -98,8 +99,10 @@ pub(super) const FAMILIES: &[Family] = &[
     loaded("broken", |n| data(&count(n, |n| format!("\"k{n}\":\"a: [\",")))),
     loaded("flow-files", |n| {
         let file = nested_flow();
-        zipped(&count(n, |n| format!("\"f{n}\":\"{file}\",")))
-    }),
+        // A ConfigMap with more than 10,000 files is refused before they are read.
+        zipped(&count(n.min(9_000 * file.len()), |n| format!("\"f{n}\":\"{file}\",")))
+    })
+    .from(FROM_SLOW),
     loaded("alias-files", |n| {
         let file = aliases();
         zipped(&count(n, |n| format!("\"f{n}\":\"{file}\",")))
@@ -188,10 +191,12 @@ fn packed(text: &[u8]) -> String {
     STANDARD.encode(STANDARD.encode(gzip(text)))
 }
 
-/// Returns a file of 39 kB whose brackets have the maximum depth.
+/// Returns a file of 500 bytes that costs as much as an ordinary one of 20 kB: its brackets have the
+/// maximum depth, and it is parsed again for each colon.
 fn nested_flow() -> String {
-    let text = format!("a: {}{}x{}\n", "[".repeat(9_990), "a,".repeat(9_500), "]".repeat(9_990));
-    packed(text.as_bytes())
+    let (open, close) = ("[".repeat(FLOW_DEPTH), "]".repeat(FLOW_DEPTH));
+    let items = "a,".repeat(100) + &"a:,".repeat(16);
+    packed(format!("a: {open}{items}{close}\n").as_bytes())
 }
 
 /// Returns a file of 56 kB that expands to 256 MiB of JSON.

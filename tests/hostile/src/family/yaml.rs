@@ -1,12 +1,16 @@
 //! YAML files: nesting, aliases, and what our reader changes for the library.
 
-use super::{FROM_BOUNDED, Family, count, repeat};
+use unlade_yaml::FLOW_DEPTH;
+
+use super::{FROM_BOUNDED, FROM_SLOW, Family, count, repeat};
 use crate::Entry;
 
-/// A depth slightly below the limit of Go for flow collections.
+/// A depth slightly below the limit of Go for indentations.
 const DEEP: usize = 9_990;
 /// The size from which the limit of nesting is reached.
 const FROM_DEEP: usize = 32 << 10;
+/// The maximum number of places in a text that are patched.
+const PATCHES: usize = 16;
 
 const fn family(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
     Family::new(Entry::Yaml, name, generate)
@@ -14,22 +18,14 @@ const fn family(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
 
 pub(super) const FAMILIES: &[Family] = &[
     family("flow-open", |n| repeat("[", n).into()).from(FROM_DEEP),
-    family("flow-closed", |n| values(n, |depth| nested("[", "]", depth, "x"))).from(FROM_DEEP),
-    family("flow-mappings", |n| values(n, |depth| nested("{a: ", "}", depth, "x"))).from(FROM_DEEP),
-    family("flow-items", |n| {
-        values(n, |depth| nested("[", "]", depth / 2, &"a,".repeat(depth / 2)))
-    })
-    .from(FROM_DEEP),
+    family("flow-closed", |n| values(n, &nested("[", "]", "x"))).from(FROM_SLOW),
+    family("flow-mappings", |n| values(n, &nested("{a: ", "}", "x"))).from(FROM_SLOW),
+    family("flow-items", |n| nested_value(&repeat("a,", n))).from(FROM_SLOW),
     // For each colon, the text is changed and parsed again, with all brackets.
-    family("flow-colons", |n| {
-        let depth = (n / 7).min(DEEP);
-        let inner =
-            format!("{}{}x", "a,".repeat(depth), "a:,".repeat(n.saturating_sub(4 * depth) / 3));
-        format!("a: {}\n", nested("[", "]", depth, &inner)).into()
-    }),
+    family("flow-colons", |n| nested_value(&(repeat("a,", n) + &"a:,".repeat(PATCHES))))
+        .from(FROM_SLOW),
     family("flow-flat", |n| object(&format!("a: [{}b]", repeat("b,", n)))),
     family("flow-pairs", |n| object(&format!("a: {{{}b: c}}", repeat("b: c,", n)))),
-    family("few-brackets", |n| format!("a: {}\n", nested("[", "]", 60, &repeat("b, ", n))).into()),
     family("dashes", |n| repeat("- ", n).into()).from(FROM_DEEP),
     family("indents", |n| {
         let depth = usize::isqrt(2 * n).min(DEEP);
@@ -121,17 +117,18 @@ fn object(rest: &str) -> Vec<u8> {
     format!("kind: A\n{rest}\n").into_bytes()
 }
 
-fn nested(open: &str, close: &str, depth: usize, inner: &str) -> String {
-    format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
+/// Nests `inner` as deep as flow collections may be nested.
+fn nested(open: &str, close: &str, inner: &str) -> String {
+    format!("{}{inner}{}", open.repeat(FLOW_DEPTH), close.repeat(FLOW_DEPTH))
 }
 
-/// Creates as many values of the maximum depth as fit into `size` bytes.
-fn values(size: usize, value: impl Fn(usize) -> String) -> Vec<u8> {
-    let one = value(DEEP);
-    if one.len() > size {
-        return format!("a: {}\n", value(DEEP * size / one.len())).into();
-    }
-    count(size + 1 - one.len(), |n| format!("a{n}: {one}\n")).into()
+fn nested_value(items: &str) -> Vec<u8> {
+    format!("a: {}\n", nested("[", "]", items)).into()
+}
+
+/// Repeats a value up to `size` bytes.
+fn values(size: usize, value: &str) -> Vec<u8> {
+    count(size, |n| format!("a{n}: {value}\n")).into()
 }
 
 /// Lists of aliases of lists of aliases, `levels` deep.
@@ -140,4 +137,26 @@ fn bomb_of_aliases(bomb: usize, levels: usize) -> String {
         let item = if level == 0 { "x".to_owned() } else { format!("*b{bomb}l{}", level - 1) };
         text + &format!("b{bomb}l{level}: &b{bomb}l{level} [{}]\n", vec![item; 9].join(","))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use unlade_yaml::{Limits, Reader, Scalars};
+
+    use super::*;
+
+    /// A text that is too deep is refused at once, so that its cost would not grow with its size.
+    #[test]
+    fn nested_texts_are_read_to_their_end() {
+        for name in ["flow-closed", "flow-mappings", "flow-items", "flow-colons"] {
+            let family = FAMILIES.iter().find(|family| family.name == name).unwrap();
+            let [small, large] = [32, 64].map(|kib| {
+                let reader = Reader::new(&Limits::default());
+                let result = reader.read(&family.input(kib << 10), Scalars::Resolved);
+                assert!(result.is_ok(), "{name}: {result:?}");
+                reader.work()
+            });
+            assert!(large > small * 19 / 10, "{name}: {small}, {large}");
+        }
+    }
 }
