@@ -111,11 +111,14 @@ impl Error {
     }
 }
 
-/// Reads `bytes` twice: as a file with credentials, and as the output of a credential helper.
+/// Reads `bytes` twice: as the output of a credential helper, and as a file with credentials.
+/// Returns what is exported of the file.
 #[cfg(feature = "fuzz")]
-pub(crate) fn read_all(bytes: &[u8], image: &ImageReference) {
-    file::read_without_helpers(bytes, image);
+pub(crate) fn read_all(bytes: &[u8], image: &ImageReference) -> Option<String> {
     let _ = helper::parse(bytes);
+    let Identity::Password(found) = file::read_without_helpers(bytes, image)? else { return None };
+    let auths = serde_json::Map::from_iter([export::entry(image, &found)]);
+    Some(export::document(&auths))
 }
 
 impl Auth {

@@ -45,9 +45,10 @@ pub fn redirect(location: &str) -> Option<String> {
     resolve("https://registry.example:5000/v2/a/blobs/x", location)
 }
 
-/// Reads a file with credentials, or the output of a credential helper.
-pub fn credentials(bytes: &[u8], image: &ImageReference) {
-    credential::read_all(bytes, image);
+/// Reads a file with credentials, and the output of a credential helper. Returns the file that is
+/// exported for `image`, if the first file contains a password for it.
+pub fn credentials(bytes: &[u8], image: &ImageReference) -> Option<String> {
+    credential::read_all(bytes, image)
 }
 
 /// Reads a registries.conf, and returns the places of `image`.

@@ -5,8 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use k8s_openapi::api::core::v1::Secret;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::bound::quoted;
 use super::{Evidence, Failure, ObjectRef, Reason};
@@ -21,7 +25,18 @@ const TYPES: [(&str, &str); 2] = [
 /// The maximum size of a secret, in bytes (`MaxSecretSize` of the API server).
 const MAX_SECRET: usize = 1 << 20;
 
-type Auths = BTreeMap<String, serde_json::Value>;
+/// The fields of an entry that the kubelet reads. All of them are text.
+const FIELDS: [&str; 4] = [AUTH, "username", "password", "email"];
+const AUTH: &str = "auth";
+
+/// Base64 with padding. Like Go, it ignores the unused bits before the padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+type Entry = BTreeMap<String, Value>;
+type Auths = BTreeMap<String, Option<Entry>>;
 
 #[derive(Deserialize)]
 struct Config {
@@ -85,9 +100,37 @@ impl PullSecretEntries {
                 error.line()
             )),
             Ok(auths) if auths.is_empty() => Err("has no entries".to_owned()),
-            Ok(auths) => Ok(Self(auths.into_keys().collect())),
+            Ok(auths) => match auths.iter().find(|(_, entry)| !is_valid(entry.as_ref())) {
+                Some((key, _)) => Err(format!("has an invalid entry for {}", quoted(key))),
+                None => Ok(Self(auths.into_keys().collect())),
+            },
         }
     }
+}
+
+/// Checks an entry as the kubelet does, which refuses a secret with an invalid entry
+/// (k8s.io/kubernetes `pkg/credentialprovider/config.go`).
+fn is_valid(entry: Option<&Entry>) -> bool {
+    entry.into_iter().flatten().all(|(key, value)| {
+        let Some(field) = FIELDS.iter().find(|name| key.eq_ignore_ascii_case(name)) else {
+            return true;
+        };
+        match value {
+            Value::Null => true,
+            Value::String(text) => *field != AUTH || text.is_empty() || is_login(text),
+            _ => false,
+        }
+    })
+}
+
+/// Checks whether `text` is the base64 of a user and a password, with padding or without it.
+fn is_login(text: &str) -> bool {
+    // Go skips line breaks.
+    let mut text = text.replace(['\r', '\n'], "");
+    if !text.trim_end().ends_with('=') {
+        text.extend(std::iter::repeat_n('=', text.len().wrapping_neg() % 4));
+    }
+    BASE64.decode(text).is_ok_and(|login| login.contains(&b':'))
 }
 
 /// Returns the content of the pull secret `name` as the JSON of a file of docker (`config.json`).
@@ -177,6 +220,41 @@ mod tests {
             (old, old_key, "[]"),
         ] {
             assert_eq!(reason(kind, key, text), Some(Reason::BadPullSecret), "{kind} {text}");
+        }
+    }
+
+    /// The results of the kubelet's own types (Kubernetes 1.36).
+    #[test]
+    fn a_secret_with_an_invalid_entry_is_refused_as_by_the_kubelet() {
+        let (kind, key) = TYPES[0];
+        let reason = |entry: &str| {
+            let entries = format!(r#"{{"registry.example:5000":{{}},"other.example":{entry}}}"#);
+            reason(kind, key, &format!(r#"{{"auths":{entries}}}"#))
+        };
+        for entry in [
+            "null",
+            "{}",
+            r#"{"auth":""}"#,
+            r#"{"auth":null,"username":null}"#,
+            r#"{"auth":"YTpiYw=="}"#,
+            r#"{"auth":"YTpiYw"}"#,
+            r#"{"auth":"YT\npi"}"#,
+            r#"{"auth":"YTpiYx=="}"#,
+            r#"{"other":1}"#,
+        ] {
+            assert_eq!(reason(entry), None, "{entry}");
+        }
+        for entry in [
+            "1",
+            "[]",
+            r#"{"auth":1}"#,
+            r#"{"email":{}}"#,
+            r#"{"auth":"YTpiYw="}"#,
+            r#"{"auth":"YTpi Yw"}"#,
+            r#"{"auth":"YWI="}"#,
+            r#"{"Auth":"!"}"#,
+        ] {
+            assert_eq!(reason(entry), Some(Reason::BadPullSecret), "{entry}");
         }
     }
 

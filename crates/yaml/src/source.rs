@@ -33,9 +33,13 @@ pub(super) struct Fault {
 impl<'a> Source<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         let (mut text, mut fault, mark) = match bytes {
-            [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
-            [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
             // Go also skips a second byte order mark at the start.
+            [0xff, 0xfe, 0xff, 0xfe, rest @ ..] | [0xff, 0xfe, rest @ ..] => {
+                utf16(rest, u16::from_le_bytes)
+            }
+            [0xfe, 0xff, 0xfe, 0xff, rest @ ..] | [0xfe, 0xff, rest @ ..] => {
+                utf16(rest, u16::from_be_bytes)
+            }
             [0xef, 0xbb, 0xbf, 0xef, 0xbb, 0xbf, rest @ ..] => utf8(rest, 6),
             [0xef, 0xbb, 0xbf, rest @ ..] => utf8(rest, 3),
             _ => utf8(bytes, 0),

@@ -83,6 +83,7 @@ impl<'de> Visitor<'de> for Check {
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
         let is_fitting = match self.0 {
             Schema::Text => true,
+            Schema::Architecture => text != "armbe",
             Schema::Bytes => is_base64(text.as_bytes()),
             Schema::Time => is_time(text.as_bytes()),
             _ => false,
@@ -123,6 +124,7 @@ impl fmt::Display for Check {
         f.write_str(match self.0 {
             Schema::Any => "a value",
             Schema::Text => "text",
+            Schema::Architecture => "the name of an architecture other than armbe",
             Schema::Integer => "an integer of 63 bits",
             Schema::Bool => "a boolean",
             Schema::Bytes => "text in base64",

@@ -10,6 +10,9 @@ pub enum Schema {
     Any,
     /// `string`
     Text,
+    /// `string`, the architecture of a [`Descriptor`](crate::Descriptor), but not `armbe`, which
+    /// oci-spec reads as `arm64be`.
+    Architecture,
     /// `int` and `int64`
     Integer,
     /// `bool`
@@ -26,14 +29,14 @@ pub enum Schema {
     Struct(&'static [(&'static str, Schema)]),
 }
 
-use Schema::{Any, Bool, Bytes, Integer, List, Map, Struct, Text, Time};
+use Schema::{Any, Architecture, Bool, Bytes, Integer, List, Map, Struct, Text, Time};
 
 const TEXTS: Schema = List(&Text);
 /// `map[string]struct{}`
 const SET: Schema = Map(&Struct(&[]));
 
 const PLATFORM: Schema = Struct(&[
-    ("architecture", Text),
+    ("architecture", Architecture),
     ("os", Text),
     ("os.version", Text),
     ("os.features", TEXTS),

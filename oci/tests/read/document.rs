@@ -151,6 +151,14 @@ fn texts_that_go_replaces_are_refused() {
 }
 
 #[test]
+fn an_architecture_that_our_parser_mistakes_for_another_is_refused() {
+    let platform = r#""platform":{"os":"linux","architecture":"armbe"},"size":"#;
+    for which in [Which::Top, Which::Index, Which::Manifest] {
+        refused(which, r#""size":"#, platform, "other than armbe");
+    }
+}
+
+#[test]
 fn content_around_a_document_is_refused() {
     for which in ALL {
         let around = |before: &str, after: &str| {

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use unlade_name::{ImageReference, without_api_version};
 
 use super::{Auth, Credentials, Error, Found, Identity};
@@ -40,16 +40,24 @@ pub fn export(
     let Identity::Password(credentials) = identity else {
         return Err(Error::Token { registry: image.registry().to_owned(), origin });
     };
-    let mut auths = serde_json::Map::new();
-    let entry = json!({"auth": credentials.encode()});
-    auths.insert(key(image), entry.clone());
+    let mut auths = Map::from_iter([entry(image, &credentials)]);
     for other in with.iter().filter(|other| other.registry() == image.registry()) {
         let found = auth.find(other, limits)?.map(|found| found.identity);
         if matches!(found, Some(Identity::Password(found)) if found.is_same(&credentials)) {
-            auths.insert(key(other), entry.clone());
+            auths.extend([entry(other, &credentials)]);
         }
     }
-    Ok(Some(Exported { config: json!({"auths": auths}).to_string().into(), origin }))
+    Ok(Some(Exported { config: document(&auths).into(), origin }))
+}
+
+/// Returns the text of a file with these entries.
+pub(super) fn document(auths: &Map<String, Value>) -> String {
+    json!({"auths": auths}).to_string()
+}
+
+/// Returns the entry for an image, with its key.
+pub(super) fn entry(image: &ImageReference, credentials: &Credentials) -> (String, Value) {
+    (key(image), json!({"auth": credentials.encode()}))
 }
 
 /// Returns the key by which a kubelet finds the entry for an image.
@@ -77,8 +85,6 @@ impl Credentials {
 #[cfg(test)]
 mod tests {
     use std::fs;
-
-    use serde_json::Value;
 
     use super::*;
     use crate::credential::Stored;

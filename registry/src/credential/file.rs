@@ -124,13 +124,11 @@ impl Stored {
     }
 }
 
-/// Reads the credentials in `bytes`, and those for `image`, without asking a helper.
+/// Reads the credentials for `image` in `bytes`, without asking a helper.
 #[cfg(feature = "fuzz")]
-pub(crate) fn read_without_helpers(bytes: &[u8], image: &ImageReference) {
-    let Ok(config) = serde_json::from_slice::<Config>(bytes) else { return };
-    if let Some((_, entry)) = best(&config.auths, image, covered) {
-        let _ = entry.identity();
-    }
+pub(super) fn read_without_helpers(bytes: &[u8], image: &ImageReference) -> Option<Identity> {
+    let config: Config = serde_json::from_slice(bytes).ok()?;
+    best(&config.auths, image, covered)?.1.identity()
 }
 
 /// Finds the credentials for `image` in a pull secret.

@@ -172,13 +172,18 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 /// Returns the digest of the content of a compressed layer; `None` if it is not compressed.
 fn diff(layer: &[u8]) -> Option<String> {
-    if layer.starts_with(GZIP) {
-        Some(hex_of(MultiGzDecoder::new(layer).take(PLAIN)))
-    } else if layer.starts_with(ZSTD) {
-        Some(hex_of(StreamingDecoder::new(layer).ok()?.take(PLAIN)))
-    } else {
+    if !is_compressed(layer) {
         None
+    } else if layer.starts_with(GZIP) {
+        Some(hex_of(MultiGzDecoder::new(layer).take(PLAIN)))
+    } else {
+        Some(hex_of(StreamingDecoder::new(layer).ok()?.take(PLAIN)))
     }
+}
+
+/// Checks whether a layer begins like compressed data.
+pub(crate) fn is_compressed(layer: &[u8]) -> bool {
+    layer.starts_with(GZIP) || layer.starts_with(ZSTD)
 }
 
 fn descriptor(blob: &[u8]) -> String {

@@ -20,11 +20,11 @@ use std::process::ExitCode;
 
 use fork::Fork;
 use serde_json::json;
-use unlade_hostile::{Cost, Entry, Family, program};
+use unlade_hostile::{Cost, Entry, Family, program, seeds};
 use unlade_yaml::is_panic_caught;
 
-/// The size of the inputs that fuzzing starts from, in bytes.
-const SEEDS: [usize; 2] = [64, 2_048];
+/// The size of the inputs that are read before others are measured, in bytes.
+const FIRST: usize = 64;
 
 fn main() -> ExitCode {
     let print = panic::take_hook();
@@ -58,7 +58,7 @@ fn command(words: &[&str]) -> Result<(), Box<dyn Error>> {
             let entry: Entry = entry.parse()?;
             // Valgrind translates code before it runs first, and each child inherits that.
             for family in Family::all().filter(|family| family.entry == entry) {
-                entry.run(&family.input(SEEDS[0]));
+                entry.run(&family.input(FIRST));
             }
             for file in files {
                 match fork::fork()? {
@@ -82,7 +82,7 @@ fn command(words: &[&str]) -> Result<(), Box<dyn Error>> {
             let arguments = ["run".into(), family.entry.to_string(), file.display().to_string()];
             writeln!(output, "{}", json!({"program": "hostile", "arguments": arguments}))?;
         }
-        ["seeds", directory] => seeds(directory.as_ref())?,
+        ["seeds", directory] => write_seeds(directory.as_ref())?,
         _ => return Err("entries | families | input | run | each | runs | seeds".into()),
     }
     Ok(())
@@ -92,17 +92,12 @@ fn find(id: &str) -> Result<Family, String> {
     Family::all().find(|family| family.id() == id).ok_or_else(|| format!("no family {id:?}"))
 }
 
-fn seeds(directory: &Path) -> io::Result<()> {
+fn write_seeds(directory: &Path) -> io::Result<()> {
     for entry in Entry::ALL {
-        fs::create_dir_all(directory.join(entry.name()))?;
-        for (n, input) in program::ordinary(entry).iter().enumerate() {
-            fs::write(directory.join(entry.name()).join(format!("ordinary-{n}")), input)?;
-        }
-    }
-    for family in Family::all() {
-        for size in SEEDS {
-            let file = directory.join(family.entry.name()).join(format!("{}-{size}", family.name));
-            fs::write(file, family.input(size))?;
+        let directory = directory.join(entry.name());
+        fs::create_dir_all(&directory)?;
+        for (name, input) in seeds(entry)? {
+            fs::write(directory.join(name), input)?;
         }
     }
     Ok(())

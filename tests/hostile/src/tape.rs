@@ -1,12 +1,13 @@
 //! Tar files, which can be well-formed or malformed as a family requires.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 const BLOCK: usize = 512;
 /// The position of the checksum in a header.
-const CHECKSUM: std::ops::Range<usize> = 148..156;
+const CHECKSUM: Range<usize> = 148..156;
 /// The position of the magic in a header, which distinguishes headers from data.
-const MAGIC: std::ops::Range<usize> = 257..262;
+const MAGIC: Range<usize> = 257..262;
 
 /// Type flags of entries.
 pub mod flag {
@@ -70,6 +71,22 @@ impl Tape {
         self.0.extend(header);
         self.0.extend(data);
         self.0.resize(self.0.len().next_multiple_of(BLOCK), 0);
+        self
+    }
+
+    /// Replaces fields in the header of the last entry, whose data has `n_blocks` blocks.
+    #[must_use]
+    pub fn with_last_header(mut self, n_blocks: usize, fields: &[(Range<usize>, &[u8])]) -> Self {
+        let start = self.0.len().saturating_sub((n_blocks + 1) * BLOCK);
+        if let Some(header) = self.0.get_mut(start..start + BLOCK) {
+            for (place, text) in fields {
+                if let Some(place) = header.get_mut(place.clone()) {
+                    place.fill(0);
+                    place.iter_mut().zip(*text).for_each(|(to, from)| *to = *from);
+                }
+            }
+            sign(header);
+        }
         self
     }
 

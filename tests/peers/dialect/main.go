@@ -1,7 +1,8 @@
-// Dialect says what Go's own readers find in layers and in documents of images,
-// the ones that every engine uses, and writes layers with Go's own writer. Each case of the standard input is a letter
-// for its kind, its length in four bytes, most significant first, and its bytes;
-// each answer is a line of JSON.
+// Dialect says what Go's own readers find in layers and in documents of images, the ones that
+// every engine uses, and what the libraries of Kubernetes and OLM find in other texts (text.go),
+// and writes layers with Go's own writer. Each case of the standard input is a letter for its
+// kind, its length in four bytes, most significant first, and its bytes; each answer is a line of
+// JSON.
 package main
 
 import (
@@ -60,7 +61,13 @@ func dialect(in io.Reader, out io.Writer) error {
 	}
 }
 
-func read(kind byte, text []byte) (any, error) {
+// read reads a case. A panic of a reader is an error.
+func read(kind byte, text []byte) (found any, err error) {
+	defer func() {
+		if failed := recover(); failed != nil {
+			found, err = nil, fmt.Errorf("panic: %v", failed)
+		}
+	}()
 	switch kind {
 	case 't':
 		return entries(bytes.NewReader(text))
@@ -102,6 +109,14 @@ func read(kind byte, text []byte) (any, error) {
 			found = append(found, []any{item.Config, item.RepoTags, item.Layers})
 		}
 		return found, err
+	case 'y':
+		return document(text)
+	case 'r':
+		return inRange(text)
+	case 'n':
+		return image(text)
+	case 'p':
+		return pullSecret(text)
 	}
 	return nil, fmt.Errorf("unknown kind %q", kind)
 }

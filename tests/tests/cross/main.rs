@@ -20,6 +20,8 @@ mod compare;
 mod copier;
 /// Deliberate differences.
 mod deliberate;
+/// ConfigMaps of fuzzing.
+mod fuzzed;
 /// OLM's own Job with our images and with upstream's.
 mod job;
 /// Every bundle of the corpus.

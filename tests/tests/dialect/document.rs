@@ -10,12 +10,14 @@ use crate::{Case, Random, compare};
 #[test]
 #[ignore = "needs Go"]
 fn accepted_documents_are_read_as_go_reads_them() {
-    compare("documents beside Go's encoding/json", case, |case| {
-        ours(case).map_err(|error| error.to_string())
-    });
+    compare("documents beside Go's encoding/json", case, ours);
 }
 
-fn ours(case: &Case) -> Result<Value, unlade_oci::document::Error> {
+pub(crate) fn ours(case: &Case) -> Result<Value, String> {
+    read(case).map_err(|error| error.to_string())
+}
+
+fn read(case: &Case) -> Result<Value, unlade_oci::document::Error> {
     let bytes = case.bytes.as_slice();
     Ok(match case.kind {
         'l' => parse::<OciLayout>(bytes)?.image_layout_version().clone().into(),

@@ -3,7 +3,8 @@
 //! from the grammar of the formats.
 //!
 //! We may refuse more than Go does. `UNLADE_DIALECT_CASES` sets the number of cases of each kind,
-//! and `UNLADE_DIALECT_SEED` the first one.
+//! and `UNLADE_DIALECT_SEED` the first one. The inputs that fuzzing starts from and those that it
+//! kept are cases, too.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,6 +15,8 @@
 
 /// Documents.
 mod document;
+/// Inputs of fuzzing.
+mod fuzzed;
 /// Pseudorandom numbers, which are the same each time.
 mod random;
 /// Layers.
@@ -36,6 +39,7 @@ use serde_json::Value;
 const BATCH: u64 = 5_000;
 
 /// A layer or a document of an image: its kind, as the peer names it, and its bytes.
+#[derive(Clone)]
 struct Case {
     kind: char,
     bytes: Vec<u8>,
@@ -55,6 +59,31 @@ struct Tally {
     only_ours_refuses: u64,
 }
 
+impl Tally {
+    /// Adds a case. Fails if we accept it, and Go does not or has another result.
+    fn add(
+        &mut self,
+        case: &Case,
+        ours: &Result<Value, String>,
+        theirs: &Answer,
+    ) -> Result<(), String> {
+        match (ours, theirs.error.as_str()) {
+            (Ok(ours), "") if *ours == theirs.found => self.both_take += 1,
+            (Ok(ours), error) => {
+                let Case { kind, .. } = case;
+                let theirs = &theirs.found;
+                return Err(format!(
+                    "kind {kind}: ours {ours}, Go {theirs} {error}; {}",
+                    kept(case)
+                ));
+            }
+            (Err(_), "") => self.only_ours_refuses += 1,
+            (Err(_), _) => self.both_refuse += 1,
+        }
+        Ok(())
+    }
+}
+
 /// Compares both readers on the requested number of cases, which `make` creates from random
 /// numbers.
 fn compare(
@@ -71,16 +100,8 @@ fn compare(
         let seeds = start..(start + BATCH).min(first + cases);
         let batch: Vec<_> = seeds.clone().map(|seed| make(&mut Random::new(seed))).collect();
         for ((seed, case), theirs) in seeds.zip(&batch).zip(ask(&peer, &batch)) {
-            match (ours(case), theirs.error.as_str()) {
-                (Ok(ours), "") if ours == theirs.found => tally.both_take += 1,
-                (Ok(ours), error) => panic!(
-                    "seed {seed}, kind {}: ours {ours}, Go {} {error}; {}",
-                    case.kind,
-                    theirs.found,
-                    kept(case)
-                ),
-                (Err(_), "") => tally.only_ours_refuses += 1,
-                (Err(_), _) => tally.both_refuse += 1,
+            if let Err(difference) = tally.add(case, &ours(case), &theirs) {
+                panic!("seed {seed}: {difference}");
             }
         }
     }

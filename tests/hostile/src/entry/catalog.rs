@@ -100,16 +100,30 @@ pub(super) fn graph(input: &[u8]) {
     let minimum = minimum.map(|bundle| bundle.name.as_str());
     let style = mermaid::Style { v0_semantics: true, marks: true };
     for selection in [Selection::default(), Selection { package: None, minimum }] {
-        if let Err(error) = mermaid::write(&catalog, &selection, &style) {
-            explain(&error);
+        let drawn = mermaid::write(&catalog, &selection, &style);
+        if let Err(error) = &drawn {
+            explain(error);
         }
-        if let Ok(diagram) = Diagram::new(&catalog, &selection) {
-            dot::write(&diagram);
+        let diagram = Diagram::new(&catalog, &selection).ok();
+        let texts = [drawn.ok(), diagram.map(|diagram| dot::write(&diagram))];
+        for line in texts.iter().flatten().flat_map(|text| text.lines()) {
+            assert!(!line.contains(char::is_control) && is_quoted(line), "not escaped: {line}");
         }
         if minimum.is_none() {
             break;
         }
     }
+}
+
+/// Checks whether all names in a line of a drawing are within quotes or escaped: nothing but the
+/// characters of the languages of graphs, and of identifiers, is outside.
+fn is_quoted(line: &str) -> bool {
+    let line = line.replace(r"\\", "").replace(r#"\""#, "");
+    let parts: Vec<_> = line.split('"').collect();
+    let is_syntax = |character: char| {
+        character.is_alphanumeric() || " -._+/=,;:|&<>()[]{}%#".contains(character)
+    };
+    parts.len() % 2 == 1 && parts.iter().step_by(2).all(|part| part.chars().all(is_syntax))
 }
 
 /// Compares two catalogs. If the input is one catalog, the other one has 2 for each 1 in it.

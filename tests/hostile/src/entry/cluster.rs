@@ -2,12 +2,15 @@
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Event, Pod, Secret};
+use serde_json::Value;
 use unlade_bundle::{Content, Directory, File, Limits};
-use unlade_config_map::encode;
-use unlade_diagnose::{Failure, classify_pod, classify_pull_secret};
+use unlade_config_map::{ConfigMap, decode, encode};
+use unlade_diagnose::{Failure, classify_pod, classify_pull_secret, read_pull_secret};
 use unlade_name::ImageReference;
 use unlade_unpacker::fuzz;
+use unlade_yaml::{to_json, write};
 
+use super::CHECKED_AGAIN;
 use crate::image::parts;
 
 /// The maximum size of a response that the unpacker reads, in bytes.
@@ -32,11 +35,17 @@ pub(super) fn api_response(input: &[u8]) {
     };
     let options = encode::Options::default().with_name("x".to_owned());
     let content = Content::assemble(vec![file], &Limits::default());
-    let encoded = content.ok().and_then(|reading| encode(&reading.content, &options).ok());
+    let content = content.map(|reading| reading.content).ok();
+    let encoded = content.as_ref().and_then(|content| encode(content, &options).ok());
     let encoded = encoded.into_iter().flatten().next();
     assert!(encoded.is_some(), "the ConfigMap that is to be filled");
     if let Some(encoded) = encoded {
-        let _ = fuzz::fill(read.unwrap_or_default(), written.unwrap_or((200, None, b"")), &encoded);
+        let written = written.unwrap_or((200, None, b""));
+        if let Ok(filled) = fuzz::fill(read.unwrap_or_default(), written, &encoded) {
+            let filled = ConfigMap::parse_json(&filled).ok();
+            let found = filled.and_then(|filled| decode(&[filled], &Limits::default()).ok());
+            assert!(found.map(|found| found.content) == content, "filled with another content");
+        }
     }
 }
 
@@ -52,12 +61,22 @@ fn response(part: &[u8]) -> fuzz::Reply<'_> {
     (status, seconds, body.get(..RESPONSE).unwrap_or(body))
 }
 
+/// Checks that a kubeconfig whose YAML is written again has the same meaning.
 pub(super) fn kubeconfig(input: &[u8]) {
     super::image::scratch(|directory| {
         let path = directory.join("kubeconfig");
-        let written = std::fs::write(&path, input);
-        assert!(written.is_ok(), "{written:?}");
-        let _ = fuzz::kubeconfig(&path);
+        let read = |text: &[u8]| {
+            let written = std::fs::write(&path, text);
+            assert!(written.is_ok(), "{written:?}");
+            fuzz::kubeconfig(&path)
+        };
+        let found = read(input);
+        let Ok(json) = to_json(input, &Limits::default().yaml) else { return };
+        let value = serde_json::from_str::<Value>(&json).ok();
+        let value = value.filter(|_| input.len() <= CHECKED_AGAIN);
+        if let Some(Ok(again)) = value.map(|value| read(write(&value).as_bytes())) {
+            assert_eq!(found, Ok(again), "written again");
+        }
     });
 }
 
@@ -84,12 +103,24 @@ pub(super) fn pull_secret(input: &[u8]) {
     let image = String::from_utf8_lossy(image);
     let Ok(image) = ImageReference::parse(image.trim()) else { return };
     for (kind, key) in SECRETS {
-        let secret = Secret {
-            type_: Some(kind.to_owned()),
-            data: Some([(key.to_owned(), ByteString(entries.to_vec()))].into()),
-            ..Secret::default()
-        };
+        let secret = secret(kind, key, entries);
         let failure = classify_pull_secret("pull", Some(&secret), &image);
         assert_bounded(failure.as_ref());
+        // A node and a client that reads the secret as a file of docker find the same entries.
+        if let Ok(text) = read_pull_secret("pull", Some(&secret))
+            && text.len() <= CHECKED_AGAIN
+        {
+            let [(kind, key), _] = SECRETS;
+            let written = self::secret(kind, key, text.as_bytes());
+            assert_eq!(classify_pull_secret("pull", Some(&written), &image), failure, "{text}");
+        }
+    }
+}
+
+fn secret(kind: &str, key: &str, value: &[u8]) -> Secret {
+    Secret {
+        type_: Some(kind.to_owned()),
+        data: Some([(key.to_owned(), ByteString(value.to_vec()))].into()),
+        ..Secret::default()
     }
 }

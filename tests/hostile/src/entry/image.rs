@@ -1,11 +1,19 @@
 //! Images in files and directories.
 
 use std::fs;
+use std::io::{self, Read as _};
 use std::path::Path;
 
-use super::explain;
+use serde_json::json;
+use unlade_bundle::{Directory, Limits, layout};
+use unlade_oci::Image;
+use unlade_oci::build::{self, Entry, Layer};
+use unlade_oci::tar_reader;
+
+use super::{CHECKED_AGAIN, explain};
 use crate::image;
 use crate::program::image_file;
+use crate::tape::mend;
 
 pub(super) fn layout(input: &[u8]) {
     scratch(|directory| {
@@ -17,7 +25,7 @@ pub(super) fn layout(input: &[u8]) {
             }
             write(&file, &bytes);
         }
-        read("oci", &path);
+        read_and_check("oci", &path, input.len() <= CHECKED_AGAIN);
     });
 }
 
@@ -26,11 +34,57 @@ pub(super) fn oci_archive(input: &[u8]) {
 }
 
 pub(super) fn docker_archive(input: &[u8]) {
-    archive("docker-archive", input, |template| image::archive(&image::docker(template)));
+    docker(input);
 }
 
+fn docker(template: &[u8]) -> Option<Image> {
+    archive("docker-archive", template, |template| image::archive(&image::docker(template)))
+}
+
+/// Checks that a layer and its compressed form are the same.
 pub(super) fn tar(input: &[u8]) {
-    docker_archive(&image::over_bundle(input));
+    let found = docker(&image::over_bundle(input));
+    if input.len() > CHECKED_AGAIN || image::is_compressed(input) {
+        return;
+    }
+    let mut plain = input.to_vec();
+    mend(&mut plain);
+    entries_are_in_the_stream(&plain);
+    if let Some(again) = docker(&image::over_bundle(&image::gzip(&plain))) {
+        assert!(found.as_ref() == Some(&again), "compressed: {again:?}, plain: {found:?}");
+    }
+}
+
+/// Checks that the data of each entry is where its offset and size say, and that entries are the
+/// same if their data is not read.
+fn entries_are_in_the_stream(tar: &[u8]) {
+    let limits = unlade_oci::Limits::default();
+    let (mut read, mut skipped) = (Vec::new(), Vec::new());
+    let mut end = 0;
+    let result = tar_reader::each(tar, &limits, |entry| {
+        assert!(entry.offset >= end, "the entry at {} overlaps another one", entry.offset);
+        end = entry.offset.saturating_add(entry.size);
+        let mut data = Vec::new();
+        entry.read_to_end(&mut data)?;
+        let start = usize::try_from(entry.offset).unwrap_or(usize::MAX);
+        let place = tar.get(start..).unwrap_or_default();
+        assert!(place.starts_with(&data), "other data at {}", entry.offset);
+        read.push((entry.path.clone(), entry.kind, entry.link.clone(), entry.size, entry.offset));
+        Ok::<_, io::Error>(())
+    });
+    let again = tar_reader::each(tar, &limits, |entry| {
+        skipped.push((
+            entry.path.clone(),
+            entry.kind,
+            entry.link.clone(),
+            entry.size,
+            entry.offset,
+        ));
+        Ok::<_, io::Error>(())
+    });
+    assert_eq!(read, skipped, "other entries if data is not read");
+    assert_eq!(result.is_ok(), again.is_ok(), "{result:?} {again:?}");
+    assert!(result.is_err() || end <= tar.len() as u64, "data up to {end} of {}", tar.len());
 }
 
 /// Extracts a catalog from a layer over a small one.
@@ -53,21 +107,79 @@ pub(super) fn extract(input: &[u8]) {
     });
 }
 
-fn archive(transport: &str, input: &[u8], build: fn(&[u8]) -> Vec<u8>) {
+fn archive(transport: &str, input: &[u8], build: fn(&[u8]) -> Vec<u8>) -> Option<Image> {
+    let mut found = None;
     scratch(|directory| {
         let path = directory.join("image.tar");
         write(&path, &image_file(input, build));
-        read(transport, &path);
+        found = read_and_check(transport, &path, input.len() <= CHECKED_AGAIN);
     });
+    found
 }
 
-fn read(transport: &str, path: &Path) {
+/// Reads an image. Checks that the bundle is within its limits and, if `is_checked`, that it is the
+/// same if it is read again, or written as another image.
+fn read_and_check(transport: &str, path: &Path, is_checked: bool) -> Option<Image> {
+    let found = read(transport, path)?;
+    let (files, limits) = (found.reading.content.files(), Limits::default());
+    assert!(files.is_sorted_by(|a, b| a.path() < b.path()), "files are twice or not sorted");
+    let size: usize = files.iter().map(|file| file.bytes.len()).sum();
+    assert!(files.len() <= limits.files && size <= limits.total_size, "{} files", files.len());
+    if is_checked {
+        assert_eq!(read(transport, path).as_ref(), Some(&found), "read again");
+        let other = path.with_file_name("again.tar");
+        if write_again(&found, &other) {
+            let again = read("oci-archive", &other);
+            let again = again.as_ref().map(|again| &again.reading.content);
+            assert_eq!(again, Some(&found.reading.content), "written and read again");
+        }
+    }
+    Some(found)
+}
+
+/// Writes the bundle of an image as another image. Returns false if it has the name of a file that
+/// an image cannot contain.
+fn write_again(image: &Image, path: &Path) -> bool {
+    let content = &image.reading.content;
+    let annotations = json!({"annotations": content.annotations()}).to_string();
+    let layout = layout::read(Some(annotations.as_bytes()), &Limits::default());
+    let metadata = Directory::Metadata.as_str();
+    let manifests = layout.map_or(Directory::Manifests.to_string(), |layout| layout.manifests);
+    let mut layer = Layer::new([&manifests, metadata].map(Entry::directory));
+    // Without the file, a bundle has no annotations.
+    if !content.annotations().is_empty() {
+        layer.entries.push(Entry::file(format!("{metadata}/annotations.yaml"), annotations));
+    }
+    layer.entries.extend(content.files().iter().map(|file| {
+        let directory = match file.directory {
+            Directory::Manifests => manifests.as_str(),
+            Directory::Metadata => metadata,
+        };
+        Entry::file(format!("{directory}/{}", file.name), file.bytes.as_slice())
+    }));
+    let mut written = build::Image::from_scratch(image.platform.clone());
+    written.layers.push(layer);
+    let Ok(output) = format!("oci-archive:{}", path.display()).parse() else { return false };
+    match build::write(&written, &output) {
+        Ok(_) => true,
+        Err(error) => {
+            explain(&error);
+            assert!(matches!(error, build::Error::Whiteout { .. }), "failed to write: {error}");
+            false
+        }
+    }
+}
+
+fn read(transport: &str, path: &Path) -> Option<Image> {
     let source = format!("{transport}:{}", path.display()).parse();
     assert!(source.is_ok(), "{source:?}");
-    let Ok(source) = source else { return };
-    if let Err(error) = unlade_oci::read(&source, &unlade_oci::Options::default()) {
-        explain(&error);
-        let _ = (error.hint(), error.is_limit());
+    match unlade_oci::read(&source.ok()?, &unlade_oci::Options::default()) {
+        Ok(image) => Some(image),
+        Err(error) => {
+            explain(&error);
+            let _ = (error.hint(), error.is_limit());
+            None
+        }
     }
 }
 

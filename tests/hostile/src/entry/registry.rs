@@ -31,8 +31,10 @@ pub(super) fn response(input: &[u8]) {
 }
 
 pub(super) fn credentials(input: &[u8]) {
-    if let Some((image, bytes)) = named(input) {
-        fuzz::credentials(bytes, &image);
+    let Some((image, bytes)) = named(input) else { return };
+    if let Some(exported) = fuzz::credentials(bytes, &image) {
+        let again = fuzz::credentials(exported.as_bytes(), &image);
+        assert_eq!(again.as_ref(), Some(&exported), "exported and read again");
     }
 }
 

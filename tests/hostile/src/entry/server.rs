@@ -1,11 +1,13 @@
 //! The server of catalogs: what it reads from a catalog, and what clients send.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::num::NonZeroUsize;
 
+use unlade_catalog::{Catalog, File, Limits};
 use unlade_server::{Options, Server, fuzz};
 
-use super::{explain, image::scratch};
+use super::{CHECKED_AGAIN, explain, image::scratch};
 
 /// A catalog with everything that a request can ask for.
 const CATALOG: &str = "\
@@ -53,7 +55,16 @@ value: [1, {a: b}]
 /// Loads a catalog, and asks for a part of it.
 pub(super) fn served(input: &[u8]) {
     let served = load(input, |server| {
-        fuzz::call(server, "/api.Registry/ListPackages", b"\0\0\0\0\0");
+        let size = fuzz::call(server, "/api.Registry/ListPackages", b"\0\0\0\0\0");
+        if input.len() <= CHECKED_AGAIN {
+            let mut catalog = Catalog::default();
+            catalog.add(File::read("catalog.yaml", input, &Limits::default()));
+            let names: BTreeSet<_> = catalog.packages.iter().map(|it| it.name.as_str()).collect();
+            // A message has 5 bytes before it, and a name has its number and its length before it.
+            let length = |name: &str| 7 + usize::from(name.len() > 127) + name.len();
+            let expected: usize = names.into_iter().map(length).sum();
+            assert_eq!(size, expected, "other packages are served");
+        }
     });
     if let Err(error) = served {
         explain(&error);

@@ -1,5 +1,6 @@
 //! YAML and JSON.
 
+use serde_json::Value;
 use unlade_bundle::{Limits, constraint};
 use unlade_config_map::protocol::outcome;
 use unlade_yaml::{self as yaml, Scalars};
@@ -45,11 +46,11 @@ fn block_style_is_as_in_the_library(input: &[u8], scalars: Scalars, limits: &yam
 /// Checks that our reader reads the value that our writer wrote.
 fn written_and_read_again(json: &str, limits: &yaml::Limits) {
     // Nothing writes such deep values, and the reader does not read them.
-    let Ok(value) = serde_json::from_str::<serde_json::Value>(json) else { return };
+    let Ok(value) = serde_json::from_str::<Value>(json) else { return };
     let written = yaml::write(&value);
     match yaml::to_json(written.as_bytes(), limits) {
         Ok(again) => {
-            let again = serde_json::from_str::<serde_json::Value>(&again).unwrap_or_default();
+            let again = serde_json::from_str::<Value>(&again).unwrap_or_default();
             assert_eq!(again.to_string(), value.to_string(), "read back another value");
         }
         Err(error) => assert!(error.is_limit(), "what was written is not read: {error}"),
@@ -62,7 +63,7 @@ fn decoded_is_json(input: &[u8], limits: &yaml::Limits) {
         && let Some(object) = decoded.object
     {
         let json = object.root().to_json();
-        match serde_json::from_str::<serde_json::Value>(&json) {
+        match serde_json::from_str::<Value>(&json) {
             Ok(_) => {}
             // serde_json refuses more than 128 levels, and numbers that do not fit in a float.
             Err(error) => {
@@ -78,13 +79,42 @@ pub(super) fn json(input: &[u8]) {
     let limits = Limits::default().yaml;
     decoded_is_json(input, &limits);
     let text = String::from_utf8_lossy(input);
-    if let Err(error) = constraint::parse(&text) {
-        explain(&error);
+    let value = serde_json::from_str::<Value>(&text).ok();
+    let value = value.filter(|_| input.len() <= CHECKED_AGAIN);
+    match (constraint::parse(&text), &value) {
+        (Ok(found), Some(value)) => {
+            let again = constraint::parse(&value.to_string());
+            assert_eq!(again.as_ref(), Ok(&found), "read back another constraint");
+        }
+        (Ok(_), None) => {}
+        (Err(error), _) => _ = explain(&error),
+    }
+    if let Some(value) = &value
+        && let Ok(yaml) = yaml::to_json(input, &limits)
+    {
+        let yaml: Value = serde_json::from_str(&yaml).unwrap_or_default();
+        assert_eq!(in_floats(&yaml), in_floats(value), "another value as YAML");
     }
     let outcomes = outcome::parse(&text);
     if !outcomes.is_empty() {
         let _ = outcome::decisive(&outcomes);
         let message = outcome::message(&outcomes);
         assert!(message.len() <= outcome::MESSAGE_SIZE, "{} bytes of message", message.len());
+        let json = serde_json::to_string(&outcomes).unwrap_or_default();
+        if json.len() <= outcome::MESSAGE_SIZE {
+            assert_eq!(outcome::parse(&message), outcomes, "read back other outcomes");
+        }
+    }
+}
+
+/// Returns the value with all numbers as floats, because YAML has other integers than JSON.
+fn in_floats(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => number.as_f64().into(),
+        Value::Array(items) => items.iter().map(in_floats).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (key.clone(), in_floats(value))).collect()
+        }
+        other => other.clone(),
     }
 }

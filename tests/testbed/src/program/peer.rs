@@ -25,8 +25,8 @@ const DIALECT: Source = Source {
 };
 
 /// Finds the program that reports how Go reads layers and documents of images
-/// (`tests/peers/dialect`), or builds it, which takes seconds, because it only uses Go's own
-/// library.
+/// (`tests/peers/dialect`), or builds it, which takes seconds, because it uses little beyond Go's
+/// own library.
 ///
 /// # Errors
 ///
