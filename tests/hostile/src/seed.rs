@@ -84,10 +84,16 @@ fn ordinary(entry: Entry) -> Vec<Vec<u8>> {
             let redirect = b"//cdn.example:443/a/../b?c=d#e";
             vec![image::join(&[challenges, token, b"bytes 5-9/10", redirect])]
         }
-        Entry::PullSecret => {
-            let secret = br#"{"auths":{"registry.example:5000":{"auth":"YTpi"},"*.example":{}}}"#;
-            vec![image::join(&[b"registry.example:5000/a/b:1", secret])]
-        }
+        Entry::Graph => vec![
+            br#"{"schema":"olm.package","name":"a\"]","defaultChannel":"c"}{"schema":"olm.channel","package":"a\"]","name":"c\"","entries":[{"name":"\"\n]; b","skipRange":"<\""},{"name":"\\","replaces":"\"\n]; b"}]}"#.to_vec(),
+        ],
+        Entry::PullSecret => [
+            r#"{"auths":{"registry.example:5000":{"auth":"YTpi"},"*.example":{}}}"#,
+            r#"{"auths":{"registry.example:5000":{"auth":"YTpi"},"b.example":{"auth":"YWI="}}}"#,
+            r#"{"auths":{"registry.example:5000":{"auth":"YTpi"},"b.example":{"email":1}}}"#,
+        ]
+        .map(|secret| image::join(&[b"registry.example:5000/a/b:1", secret.as_bytes()]))
+        .into(),
         Entry::IndexIgnore => {
             vec![image::join(&[b"# a\n*.txt\n!a[b-d]?.txt\n/a/**\nb/\n", b"a.yaml\nabc.txt\n"])]
         }

@@ -149,7 +149,8 @@ fn replay(
                 let ours = ours(case);
                 let Err(difference) = tally.add(case, &ours, &theirs) else { continue };
                 // Of several keys of YAML that are equal as text, Go uses a random one.
-                let again = ask(&peer, &[(); 64].map(|()| case.clone()));
+                let n = if case.kind == 'y' { 64 } else { 0 };
+                let again = ask(&peer, &vec![case.clone(); n]);
                 if !again.iter().any(|theirs| tally.add(case, &ours, theirs).is_ok()) {
                     differences.push(difference);
                 }
