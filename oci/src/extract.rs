@@ -23,7 +23,7 @@ use crate::manifest::Manifest;
 use crate::path::{self, Path};
 use crate::store::Store;
 use crate::tar_reader::{self, Entry, Kind};
-use crate::whiteout::{Whiteout, depends_on_internal, is_inside_internal};
+use crate::whiteout::{Whiteout, depends_on_whiteout, is_inside_whiteout};
 use crate::{Digest, Options, Origin, Source, dir, limit};
 
 /// An error that prevents a directory of an image from being written to disk.
@@ -139,7 +139,7 @@ fn write(
         refused(Error::Directory { label: label.to_owned(), path: path::display(named.as_bytes()) })
     };
     let root = path::normalize(named.as_bytes())
-        .filter(|root| !is_inside_internal(root))
+        .filter(|root| !is_inside_whiteout(root))
         .ok_or_else(not_a_directory)?;
     let staged = into.join("files");
     let fails = |source| refused(Error::Write { path: into.to_owned(), source });
@@ -210,8 +210,11 @@ impl Extraction<'_> {
         if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || matters(&path)) {
             return Err(entry_error(&path, "is the path of a global header"));
         }
-        if depends_on_internal(&path, entry) && (matters(&path) || self.links.contains(&path)) {
-            return Err(entry_error(&path, "is in, or a link into, a directory of AUFS"));
+        if depends_on_whiteout(&path, entry) && (matters(&path) || self.links.contains(&path)) {
+            return Err(entry_error(
+                &path,
+                "is in, or a link into, a directory with the name of a whiteout",
+            ));
         }
         if let Some(inside) = self.links.add(&path, entry, whiteout, self.budget, matters)? {
             return Err(entry_error(&inside.path, "is inside a link"));

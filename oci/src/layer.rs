@@ -10,7 +10,7 @@ use crate::link::Links;
 use crate::path::{self, Path};
 use crate::tar_reader::{self, Entry, Kind};
 use crate::tree::{Conflict, Interest, Node, Tree, Wanted};
-use crate::whiteout::{Whiteout, depends_on_internal};
+use crate::whiteout::{Whiteout, depends_on_whiteout};
 
 /// An error that prevents a layer from being applied.
 #[derive(Debug, thiserror::Error)]
@@ -123,10 +123,13 @@ impl<'a> Stack<'a> {
             return Err(ambiguous(&path, "has a global header with this path"));
         }
         if !self.is_plain
-            && depends_on_internal(&path, entry)
+            && depends_on_whiteout(&path, entry)
             && (is_wanted(&path) || self.links.contains(&path))
         {
-            return Err(ambiguous(&path, "adds it in or from a directory of AUFS"));
+            return Err(ambiguous(
+                &path,
+                "adds it in or from a directory with the name of a whiteout",
+            ));
         }
         if let Some(inside) = self.links.add(&path, entry, whiteout, self.budget, is_wanted)? {
             let [path, above] = [&inside.path, &inside.link].map(|path| path::display(path));

@@ -100,15 +100,22 @@ fn a_whiteout_inside_a_file_or_a_link_of_a_lower_layer_is_refused() {
 }
 
 #[test]
-fn an_entry_in_or_from_a_directory_of_aufs_is_refused() {
+fn an_entry_in_or_from_a_directory_with_the_name_of_a_whiteout_is_refused() {
     let names = Limits::default().names;
     let shared = (".wh..wh.plnk/1", EntryType::Regular, "");
     let link = ("configs/a", EntryType::Link, ".wh..wh.plnk/1");
     push("configs", names, &[shared]).unwrap();
-    let error = push("configs", names, &[shared, link]).unwrap_err().to_string();
-    assert_eq!(error, "configs/a is in, or a link into, a directory of AUFS");
-    let error = push(".wh..wh.plnk", names, &[shared]).unwrap_err().to_string();
-    assert_eq!(error, ".wh..wh.plnk/1 is in, or a link into, a directory of AUFS");
+    // Engines remove the directory with the whiteout `configs/.wh..wh.e`.
+    let hidden = ("configs/.wh.e/b.json", EntryType::Regular, "");
+    for (root, entries, path) in [
+        ("configs", &[shared, link][..], "configs/a"),
+        (".wh..wh.plnk", &[shared], ".wh..wh.plnk/1"),
+        ("configs", &[hidden], "configs/.wh.e/b.json"),
+    ] {
+        let error = push(root, names, entries).unwrap_err().to_string();
+        let problem = "is in, or a link into, a directory with the name of a whiteout";
+        assert_eq!(error, format!("{path} {problem}"));
+    }
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn files_that_aufs_wrote_for_itself_are_skipped() {
 }
 
 #[test]
-fn an_entry_of_the_bundle_in_or_from_a_directory_of_aufs_is_refused() {
+fn an_entry_of_the_bundle_in_or_from_a_directory_with_the_name_of_a_whiteout_is_refused() {
     let leftovers = Tar::new()
         .directory(".wh..wh.plnk")
         .file(".wh..wh.plnk/1.2", "x")
@@ -231,9 +231,21 @@ fn an_entry_of_the_bundle_in_or_from_a_directory_of_aufs_is_refused() {
             Tar::new().link("l", ".wh..wh.x").link("l/m", "/manifests").directory(".wh..wh.x/m"),
             ".wh..wh.x/m",
         ),
+        // Engines remove the directory with the whiteout `x/.wh..wh.d`.
+        (
+            Tar::new()
+                .file("x/.wh.d/a.yaml", "")
+                .file(".wh.manifests", "")
+                .link("manifests", "x/.wh.d"),
+            "x/.wh.d/a.yaml",
+        ),
+        (
+            Tar::new().file("x/.wh.d/a.yaml", "").hard_link("manifests/a.yaml", "x/.wh.d/a.yaml"),
+            "manifests/a.yaml",
+        ),
     ] {
         let text = refusal(read_over_bundle(tar));
-        let expected = format!("{path}: the layer adds it in or from a directory of AUFS");
+        let expected = format!("{path}: the layer adds it in or from a directory with the name");
         assert!(text.contains(&expected), "{text}");
     }
 }
