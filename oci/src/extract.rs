@@ -206,9 +206,8 @@ impl Extraction<'_> {
         let name = path::name(&path);
         let whiteout = Whiteout::parse(name);
         let matters = |path: &[u8]| is_wanted(path, self.root);
-        // Engines remove what is at the path of a global header, or carry out its whiteout.
-        if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || matters(&path)) {
-            return Err(entry_error(&path, "is the path of a global header"));
+        if entry.kind.is_skipped_by_some() && (whiteout.is_some() || matters(&path)) {
+            return Err(entry_error(&path, "is the path of a device or a global header"));
         }
         if depends_on_whiteout(&path, entry) && (matters(&path) || self.links.contains(&path)) {
             return Err(entry_error(

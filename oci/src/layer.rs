@@ -118,9 +118,8 @@ impl<'a> Stack<'a> {
         let whiteout = Whiteout::parse(path::name(&path)).filter(|_| !self.is_plain);
         let tree = &self.tree;
         let is_wanted = |path: &[u8]| path.is_empty() || tree.interest(path) != Interest::None;
-        // Engines remove what is at the path of a global header, or carry out its whiteout.
-        if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || is_wanted(&path)) {
-            return Err(ambiguous(&path, "has a global header with this path"));
+        if entry.kind.is_skipped_by_some() && (whiteout.is_some() || is_wanted(&path)) {
+            return Err(ambiguous(&path, "has a device or a global header with this path"));
         }
         if !self.is_plain
             && depends_on_whiteout(&path, entry)
@@ -195,9 +194,8 @@ impl<'a> Stack<'a> {
                     Kind::Symlink => Node::Link(std::mem::take(&mut entry.link)),
                     Kind::HardLink => self.hard_link(&entry.link, path)?,
                     Kind::Sparse => Node::Special("sparse file"),
-                    Kind::Device => Node::Special("device"),
                     Kind::Fifo => Node::Special("FIFO"),
-                    Kind::GlobalHeader | Kind::Other(_) => {
+                    Kind::Device | Kind::GlobalHeader | Kind::Other(_) => {
                         Node::Special("tar entry of an unknown kind")
                     }
                 };

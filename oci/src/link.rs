@@ -82,8 +82,7 @@ impl Links {
         };
         let target = match entry.kind {
             _ if whiteout.is_some() => return Ok(None),
-            // It adds nothing, and only some engines remove what is at its path.
-            Kind::GlobalHeader => return Ok(None),
+            kind if kind.is_skipped_by_some() => return Ok(None),
             Kind::Symlink => Some(entry.link.clone()),
             Kind::HardLink => match self.target_of_hard_link(&entry.link, budget)? {
                 Ok(target) => target,

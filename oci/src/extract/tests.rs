@@ -71,14 +71,15 @@ fn an_entry_that_a_link_could_lead_into_the_directory_is_refused() {
 }
 
 #[test]
-fn a_global_header_at_a_path_of_the_directory_or_a_whiteout_is_refused() {
-    let global = |path| (path, EntryType::XGlobalHeader, "");
+fn a_global_header_or_device_at_a_path_of_the_directory_or_a_whiteout_is_refused() {
     let names = Limits::default().names;
-    for path in ["configs/a", "configs", "configs/.wh.a", ".wh.configs", "usr/.wh..wh..opq"] {
-        let error = push("configs", names, &[global(path)]).unwrap_err();
-        assert_eq!(error.to_string(), format!("{path} is the path of a global header"));
+    for kind in [EntryType::XGlobalHeader, EntryType::Char] {
+        for path in ["configs/a", "configs", "configs/.wh.a", ".wh.configs", "usr/.wh..wh..opq"] {
+            let error = push("configs", names, &[(path, kind, "")]).unwrap_err().to_string();
+            assert_eq!(error, format!("{path} is the path of a device or a global header"));
+        }
+        push("configs", names, &[("x", kind, "")]).unwrap();
     }
-    push("configs", names, &[global("pax_global_header")]).unwrap();
 }
 
 #[test]

@@ -123,6 +123,24 @@ fn links_and_directories_with_data_are_refused() {
     }
 }
 
+/// containerd skips devices if it runs without root.
+#[test]
+fn a_device_neither_replaces_nor_removes_anything() {
+    for kind in [EntryType::Char, EntryType::Block] {
+        let device = |path: &str| Tar::new().entry(kind, path, "", &[]);
+        for path in ["manifests/x", "manifests/csv.yaml", "manifests", "manifests/.wh.csv.yaml"] {
+            let text = refusal(read_over_bundle(device(path)));
+            assert!(text.contains("the layer has a device or a global header"), "{path}: {text}");
+        }
+        let link = || Tar::bundle().link("l", "manifests");
+        let layers = [link(), device("l"), Tar::new().file("l/csv.yaml", "evil")];
+        let text = refusal(read_layers(&layers.map(Layer::plain)));
+        assert!(text.contains("the entry l/csv.yaml is inside l"), "{text}");
+        let layers = [link(), device("dev/x"), device("l")].map(Layer::plain);
+        assert_eq!(manifests(&read_layers(&layers).unwrap()), [("csv.yaml", "kind: A")]);
+    }
+}
+
 #[test]
 fn missing_padding_at_the_end_is_accepted() {
     let tar = Tar::bundle().done();
