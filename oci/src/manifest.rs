@@ -11,7 +11,7 @@ use crate::digest::{self, Verified};
 use crate::document::{self, Configuration, Document, Shape};
 use crate::origin::{Kind, Part};
 use crate::store::{self, Store};
-use crate::{Limits, Platform, Remedy};
+use crate::{Limits, Platform, Remedy, image};
 
 /// An error that prevents the image from being found, or its manifest from being read.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +82,15 @@ pub enum Error {
         /// The digest of this image, and that of another one.
         digests: Vec<String>,
     },
+    /// Two images of an index have the same configuration, but a layer of one of them cannot be
+    /// read, or does not match the configuration.
+    #[error("failed to compare the image {digest} with the chosen image of the index")]
+    Compared {
+        /// The digest of the image that was not chosen.
+        digest: String,
+        /// The reason.
+        source: Box<image::Error>,
+    },
     /// A blob is not part of an image, but for example a chart or a signature.
     #[error(
         "{digest} has the media type {media_type:?}, which is not the media type of {expected}"
@@ -141,10 +150,13 @@ pub enum Error {
 impl Error {
     /// Checks whether one of the [`Limits`] was exceeded.
     pub(crate) fn is_limit(&self) -> bool {
-        matches!(
-            self,
-            Self::Nesting { .. } | Self::Layers { .. } | Self::Store(store::Error::TooLarge { .. })
-        )
+        match self {
+            Self::Nesting { .. }
+            | Self::Layers { .. }
+            | Self::Store(store::Error::TooLarge { .. }) => true,
+            Self::Compared { source, .. } => source.is_limit(),
+            _ => false,
+        }
     }
 
     /// Returns the change that may help, if one is known.
@@ -156,7 +168,9 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Several { .. } => "select one of them after the path, as in :NAME or :@0",
-            Self::Choice { .. } => "select one of them by its digest, as in NAME@sha256:...",
+            Self::Choice { .. } | Self::Compared { .. } => {
+                "select one of them by its digest, as in NAME@sha256:..."
+            }
             Self::Ancient => "load it into a newer engine, and save it again",
             _ => return None,
         };
@@ -184,7 +198,7 @@ pub(crate) struct Manifest {
 }
 
 /// The path of a layer, and its expected digests.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Layer {
     /// The path in the store.
     pub(crate) file: String,
@@ -192,6 +206,13 @@ pub(crate) struct Layer {
     pub(crate) stored: Option<(Digest, u64)>,
     /// The digest of the tar.
     pub(crate) diff_id: Digest,
+}
+
+impl Layer {
+    pub(crate) fn from_descriptor(layer: &Descriptor, diff_id: Digest) -> Self {
+        let stored = Some((layer.digest().clone(), layer.size()));
+        Self { file: blob_path(layer.digest()), stored, diff_id }
+    }
 }
 
 /// Returns the shape of the manifest or index in `bytes`. A document that can be read as both is an

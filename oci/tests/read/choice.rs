@@ -162,6 +162,25 @@ fn images_with_one_configuration_are_interchangeable() {
     assert_eq!(found.digest.unwrap().as_ref(), gzip["digest"]);
 }
 
+/// containers/image does not compare layers with the diff IDs in the configuration.
+#[test]
+fn layers_other_than_the_shared_configuration_says_are_refused() {
+    let evil = || Tar::bundle().file("manifests/evil.yaml", "");
+    for (first, second) in [(Tar::bundle(), evil()), (evil(), Tar::bundle())] {
+        let mut layout = Layout::new();
+        let expected = Layer::gzip(Tar::bundle()).tar;
+        let entries = [first, second].map(|tar| {
+            let layer = Layer { tar: expected.clone(), ..Layer::gzip(tar) };
+            with(&layout.image(&[layer], "amd64"), &json!({"platform": platform("amd64")}))
+        });
+        let error = read_index(layout, None, &entries).unwrap_err();
+        let text = unlade_text::chain(&error);
+        assert!(text.contains("failed to compare the image"), "{text}");
+        assert!(text.contains("does not match the configuration"), "{text}");
+        assert!(error.hint().unwrap().contains("@sha256:"));
+    }
+}
+
 #[test]
 fn an_entry_may_occur_twice() {
     let (layout, [image, _]) = two_images();
