@@ -313,10 +313,10 @@ impl Extraction<'_> {
     }
 
     /// Returns the target of a link in `directory`. An absolute path in the directory that is
-    /// extracted becomes relative.
+    /// extracted becomes relative, unless it contains `..`, which can follow another link.
     fn relative(&self, target: &[u8], directory: &[u8]) -> Path {
-        let inside =
-            path::normalize(target).filter(|path| target.starts_with(b"/") && self.is_inside(path));
+        let is_clean = target.starts_with(b"/") && path::parts(target).all(|part| part != b"..");
+        let inside = path::normalize(target).filter(|path| is_clean && self.is_inside(path));
         let Some(path) = inside else { return target.to_owned() };
         let depth = path::parts(directory).count() - path::parts(self.root).count();
         [b"../".repeat(depth).as_slice(), self.below_root(&path)].concat()

@@ -55,6 +55,22 @@ fn a_parent_that_is_a_link_into_the_directory_is_stored_without_its_target() {
 }
 
 #[test]
+fn an_absolute_link_becomes_relative_unless_it_has_two_dots() {
+    for (target, expected) in [
+        ("/configs//b/./c", "../b/c"),
+        ("/configs/s/../b", "/configs/s/../b"),
+        ("/etc/../configs/b", "/etc/../configs/b"),
+        ("/etc/b", "/etc/b"),
+        ("../s/../b", "../s/../b"),
+    ] {
+        let entry = ("configs/a/x", EntryType::Symlink, target);
+        let tree = push("configs", Limits::default().names, &[entry]).unwrap();
+        let expected = Node::Link(expected.as_bytes().to_owned());
+        assert_eq!(tree.node(b"configs/a/x"), Some(&expected), "{target}");
+    }
+}
+
+#[test]
 fn an_entry_that_a_link_could_lead_into_the_directory_is_refused() {
     let file = |path| (path, EntryType::Regular, "");
     for (link, path) in [
