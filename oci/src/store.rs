@@ -273,7 +273,9 @@ impl Archive {
         let read = |source| Error::Read { name: excerpt::shorten(name), source };
         let (offset, size) = match self.find(name) {
             Some(Item::Range { offset, size }) => (*offset, *size),
-            Some(Item::Content(bytes)) => return Ok(Box::new(bytes.as_slice())),
+            Some(Item::Content(bytes)) => {
+                return Ok(Box::new(Metered::new(bytes.as_slice(), budget)));
+            }
             _ => return Err(Error::Missing { name: excerpt::shorten(name) }),
         };
         if self.is_compressed {

@@ -106,6 +106,16 @@ fn a_repeated_layer_is_read_as_often_as_its_size_allows() {
     assert!(times(10).is_ok());
     let error = refusal(times(100));
     assert!(error.contains("50 bytes have to be read and decompressed for each byte"), "{error}");
+    // A layer of a compressed archive that is kept in memory counts too.
+    let place = Place::new();
+    let options = limited(|limits| (limits.ratio, limits.ratio_from) = (1, 1 << 20));
+    let times = |n| {
+        let file = place.file("a.tgz", &gzip(&Layout::of(&vec![layer.clone(); n]).tar()));
+        unlade_oci::read(&format!("oci-archive:{}", file.display()).parse().unwrap(), &options)
+    };
+    assert!(times(10).is_ok());
+    let error = refusal(times(20));
+    assert!(error.contains("1 bytes have to be read and decompressed for each byte"), "{error}");
 }
 
 #[test]
