@@ -276,9 +276,12 @@ impl Extraction<'_> {
                 Node::Link(self.relative(&entry.link, directory))
             }
             Kind::HardLink if is_inside => {
-                let target = path::normalize(&entry.link)
-                    .filter(|target| self.links.above(target).is_none());
-                let node = target.and_then(|target| self.tree.file(&target));
+                let node = match path::normalize(&entry.link) {
+                    Some(target) if self.links.above(&target, self.budget)?.is_none() => {
+                        self.tree.file(&target)
+                    }
+                    _ => None,
+                };
                 node.ok_or_else(|| {
                     entry_error(
                         path,

@@ -239,7 +239,7 @@ impl<'a> Stack<'a> {
     fn hard_link(&mut self, target: &[u8], path: &[u8]) -> Result<Node, Error> {
         let fails = || Error::HardLink { path: path::display(path), target: path::display(target) };
         let target = path::normalize(target).ok_or_else(fails)?;
-        if self.links.above(&target).is_some() {
+        if self.links.above(&target, self.budget)?.is_some() {
             return Err(fails());
         }
         match self.tree.node(&target) {

@@ -102,6 +102,23 @@ fn the_parts_of_paths_count_if_the_image_has_links() {
 }
 
 #[test]
+fn each_search_for_a_link_above_a_hard_link_counts() {
+    let deep = format!("b/{}x", "a/".repeat(44));
+    let tar = Tar::bundle().file(&deep, "").link("c", "x");
+    let tar = (0..100).fold(tar, |tar, _| tar.hard_link("manifests/x", &deep));
+    let layer = Layer::gzip(tar);
+    let read = |ratio_from| {
+        let options = limited(|limits| (limits.ratio, limits.ratio_from) = (1, ratio_from));
+        read_with(std::slice::from_ref(&layer), &options)
+    };
+    // The layer is read twice, with 100 links of about 500 bytes. The 46 parts of their targets
+    // count 736 bytes when the links are recorded, and again when they are followed.
+    let error = refusal(read(200 * (500 + 736 + 500)));
+    assert!(error.contains("have to be read and decompressed for each byte"), "{error}");
+    read(200 * (600 + 736 + 736 + 200)).unwrap();
+}
+
+#[test]
 fn a_header_that_claims_more_than_there_is_is_refused() {
     let claims = |size| Tar::bundle().header(EntryType::Regular, b"manifests/b", "", size, b"b");
     refused(Layer::plain(claims(9000)), &Options::default(), "unexpected end of file");
