@@ -171,6 +171,27 @@ fn two_configurations_of_one_name_are_refused() {
     assert!(error.contains("contains manifest.json twice"), "{error}");
 }
 
+/// skopeo follows a link to the first file with this name, and other readers to the last one, or to
+/// the file that has the name when they find the link.
+#[test]
+fn a_file_without_a_digest_that_is_a_link_is_refused() {
+    let config = configuration(&[], "amd64").to_string();
+    let manifest = r#"[{"Config":"c.json","Layers":[]}]"#;
+    let target = || Tar::new().file("r.json", &config);
+    for tar in [target().link("c.json", "r.json"), target().hard_link("c.json", "r.json")] {
+        let error = docker(manifest, tar);
+        assert!(error.contains("contains c.json twice, or as a link"), "{error}");
+    }
+    let place = Place::new();
+    for name in ["index.json", "manifest.json", "oci-layout"] {
+        for tar in [Tar::new().link(name, "x"), Tar::new().hard_link(name, "x")] {
+            let file = place.file("a.tar", &tar.done());
+            let error = refusal(read(&format!("oci-archive:{}", file.display())));
+            assert!(error.contains(&format!("contains {name} twice, or as a link")), "{error}");
+        }
+    }
+}
+
 #[test]
 fn a_layer_that_is_compressed_twice_is_refused() {
     let tar = Tar::bundle().done();
