@@ -65,8 +65,16 @@ pub(super) fn for_platform<'a>(
                 (&compatible, normal_platform_of),
                 (&compatible, platform_with_features_of),
             ];
-            let candidates =
-                engines.map(|engine| candidates(descriptors, engine, chosen)).into_iter();
+            // An image without a variant is for each processor. Otherwise, those for older
+            // processors may differ.
+            let is_for_all = platform_of(chosen).is_some_and(|found| found.variant.is_none());
+            let nodes = wanted.iter().flat_map(Platform::nodes).filter(|_| is_for_all);
+            let nodes: Vec<_> = nodes.map(|node| node.acceptable()).collect();
+            let nodes = nodes.iter().map(|node| -> Engine<'_> { (node, platform_of) });
+            let candidates = engines
+                .into_iter()
+                .chain(nodes)
+                .map(|engine| candidates(descriptors, engine, chosen));
             check(store, candidates, chosen, budget)?;
             Ok(chosen)
         }
