@@ -46,9 +46,10 @@ fn find_item(store: &Store<'_>, select: Option<&Select>, budget: &Budget) -> Res
     let bytes = store.read(&item.config, budget.limits.json)?;
     let id = digest::sha256(&bytes)
         .map_err(|source| Error::Blob { blob: excerpt::shorten(&item.config), source })?;
-    // Only a digest in its name verifies the configuration. Without one, the name must be unique.
+    // Only a digest in its name verifies the configuration. Without one, the name must be that of
+    // one file.
     if digest_in_path(&item.config).is_none() && store.is_ambiguous(&item.config) {
-        return Err(store::Error::Twice { name: excerpt::shorten(&item.config) }.into());
+        return Err(store::Error::Ambiguous { name: excerpt::shorten(&item.config) }.into());
     }
     if let Some(expected) = digest_in_path(&item.config).filter(|expected| *expected != id) {
         let (expected, found) = (expected.to_string(), id.to_string());

@@ -23,7 +23,7 @@ use crate::manifest::Manifest;
 use crate::path::{self, Path};
 use crate::store::Store;
 use crate::tar_reader::{self, Entry, Kind};
-use crate::whiteout::{Whiteout, depends_on_internal, is_inside_internal};
+use crate::whiteout::{Whiteout, depends_on_whiteout, is_inside_whiteout};
 use crate::{Digest, Options, Origin, Source, dir, limit};
 
 /// An error that prevents a directory of an image from being written to disk.
@@ -139,7 +139,7 @@ fn write(
         refused(Error::Directory { label: label.to_owned(), path: path::display(named.as_bytes()) })
     };
     let root = path::normalize(named.as_bytes())
-        .filter(|root| !is_inside_internal(root))
+        .filter(|root| !is_inside_whiteout(root))
         .ok_or_else(not_a_directory)?;
     let staged = into.join("files");
     let fails = |source| refused(Error::Write { path: into.to_owned(), source });
@@ -206,12 +206,14 @@ impl Extraction<'_> {
         let name = path::name(&path);
         let whiteout = Whiteout::parse(name);
         let matters = |path: &[u8]| is_wanted(path, self.root);
-        // Engines remove what is at the path of a global header, or carry out its whiteout.
-        if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || matters(&path)) {
-            return Err(entry_error(&path, "is the path of a global header"));
+        if entry.kind.is_skipped_by_some() && (whiteout.is_some() || matters(&path)) {
+            return Err(entry_error(&path, "is the path of a device or a global header"));
         }
-        if depends_on_internal(&path, entry) && (matters(&path) || self.links.contains(&path)) {
-            return Err(entry_error(&path, "is in, or a link into, a directory of AUFS"));
+        if depends_on_whiteout(&path, entry) && (matters(&path) || self.links.contains(&path)) {
+            return Err(entry_error(
+                &path,
+                "is in, or a link into, a directory with the name of a whiteout",
+            ));
         }
         if let Some(inside) = self.links.add(&path, entry, whiteout, self.budget, matters)? {
             return Err(entry_error(&inside.path, "is inside a link"));
@@ -274,9 +276,12 @@ impl Extraction<'_> {
                 Node::Link(self.relative(&entry.link, directory))
             }
             Kind::HardLink if is_inside => {
-                let target = path::normalize(&entry.link)
-                    .filter(|target| self.links.above(target).is_none());
-                let node = target.and_then(|target| self.tree.file(&target));
+                let node = match path::normalize(&entry.link) {
+                    Some(target) if self.links.above(&target, self.budget)?.is_none() => {
+                        self.tree.file(&target)
+                    }
+                    _ => None,
+                };
                 node.ok_or_else(|| {
                     entry_error(
                         path,
@@ -311,10 +316,10 @@ impl Extraction<'_> {
     }
 
     /// Returns the target of a link in `directory`. An absolute path in the directory that is
-    /// extracted becomes relative.
+    /// extracted becomes relative, unless it contains `..`, which can follow another link.
     fn relative(&self, target: &[u8], directory: &[u8]) -> Path {
-        let inside =
-            path::normalize(target).filter(|path| target.starts_with(b"/") && self.is_inside(path));
+        let is_clean = target.starts_with(b"/") && path::parts(target).all(|part| part != b"..");
+        let inside = path::normalize(target).filter(|path| is_clean && self.is_inside(path));
         let Some(path) = inside else { return target.to_owned() };
         let depth = path::parts(directory).count() - path::parts(self.root).count();
         [b"../".repeat(depth).as_slice(), self.below_root(&path)].concat()

@@ -10,7 +10,7 @@ use crate::link::Links;
 use crate::path::{self, Path};
 use crate::tar_reader::{self, Entry, Kind};
 use crate::tree::{Conflict, Interest, Node, Tree, Wanted};
-use crate::whiteout::{Whiteout, depends_on_internal};
+use crate::whiteout::{Whiteout, depends_on_whiteout};
 
 /// An error that prevents a layer from being applied.
 #[derive(Debug, thiserror::Error)]
@@ -118,15 +118,17 @@ impl<'a> Stack<'a> {
         let whiteout = Whiteout::parse(path::name(&path)).filter(|_| !self.is_plain);
         let tree = &self.tree;
         let is_wanted = |path: &[u8]| path.is_empty() || tree.interest(path) != Interest::None;
-        // Engines remove what is at the path of a global header, or carry out its whiteout.
-        if entry.kind == Kind::GlobalHeader && (whiteout.is_some() || is_wanted(&path)) {
-            return Err(ambiguous(&path, "has a global header with this path"));
+        if entry.kind.is_skipped_by_some() && (whiteout.is_some() || is_wanted(&path)) {
+            return Err(ambiguous(&path, "has a device or a global header with this path"));
         }
         if !self.is_plain
-            && depends_on_internal(&path, entry)
+            && depends_on_whiteout(&path, entry)
             && (is_wanted(&path) || self.links.contains(&path))
         {
-            return Err(ambiguous(&path, "adds it in or from a directory of AUFS"));
+            return Err(ambiguous(
+                &path,
+                "adds it in or from a directory with the name of a whiteout",
+            ));
         }
         if let Some(inside) = self.links.add(&path, entry, whiteout, self.budget, is_wanted)? {
             let [path, above] = [&inside.path, &inside.link].map(|path| path::display(path));
@@ -192,9 +194,8 @@ impl<'a> Stack<'a> {
                     Kind::Symlink => Node::Link(std::mem::take(&mut entry.link)),
                     Kind::HardLink => self.hard_link(&entry.link, path)?,
                     Kind::Sparse => Node::Special("sparse file"),
-                    Kind::Device => Node::Special("device"),
                     Kind::Fifo => Node::Special("FIFO"),
-                    Kind::GlobalHeader | Kind::Other(_) => {
+                    Kind::Device | Kind::GlobalHeader | Kind::Other(_) => {
                         Node::Special("tar entry of an unknown kind")
                     }
                 };
@@ -238,7 +239,7 @@ impl<'a> Stack<'a> {
     fn hard_link(&mut self, target: &[u8], path: &[u8]) -> Result<Node, Error> {
         let fails = || Error::HardLink { path: path::display(path), target: path::display(target) };
         let target = path::normalize(target).ok_or_else(fails)?;
-        if self.links.above(&target).is_some() {
+        if self.links.above(&target, self.budget)?.is_some() {
             return Err(fails());
         }
         match self.tree.node(&target) {

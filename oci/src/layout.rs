@@ -186,8 +186,15 @@ fn selected(descriptors: &[Descriptor], select: &Select) -> Result<Target, Error
                     || annotation(descriptor, CONTAINERD_NAME)
                         .is_some_and(|found| is_same_image(found, name))
             };
-            let mut named = descriptors.iter().filter(is_named);
-            named.clone().find(|descriptor| is_image(descriptor)).or_else(|| named.next())
+            let named: Vec<_> = descriptors.iter().filter(is_named).collect();
+            let mut digests: Vec<_> =
+                named.iter().map(|found| found.digest().to_string()).collect();
+            digests.dedup();
+            // containers/image selects the first one with `REF_NAME`, whatever its kind.
+            if digests.len() > 1 {
+                return Err(Error::SameName { name: excerpt::shorten(name), digests });
+            }
+            named.first().copied()
         }
         Select::Digest(digest) => {
             // The digest may also be in a nested index, so it need not be in index.json.

@@ -70,8 +70,7 @@ impl Links {
             // Engines create the directory of a whiteout.
             is_removed || !directory.is_empty() && matters(directory)
         };
-        self.count_parts(path, budget)?;
-        let above = self.above(path);
+        let above = self.above(path, budget)?;
         let inside = || above.map(|link| Inside { path: path.to_owned(), link: link.to_owned() });
         let mut others = match above {
             Some(_) => match self.places(path, budget)? {
@@ -82,8 +81,7 @@ impl Links {
         };
         let target = match entry.kind {
             _ if whiteout.is_some() => return Ok(None),
-            // It adds nothing, and only some engines remove what is at its path.
-            Kind::GlobalHeader => return Ok(None),
+            kind if kind.is_skipped_by_some() => return Ok(None),
             Kind::Symlink => Some(entry.link.clone()),
             Kind::HardLink => match self.target_of_hard_link(&entry.link, budget)? {
                 Ok(target) => target,
@@ -110,16 +108,25 @@ impl Links {
     }
 
     /// Returns the outermost link among the parents of `path`.
-    pub(crate) fn above<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]> {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a limit of `budget` is exceeded.
+    pub(crate) fn above<'p>(
+        &self,
+        path: &'p [u8],
+        budget: &Budget,
+    ) -> io::Result<Option<&'p [u8]>> {
         if self.targets.is_empty() {
-            return None;
+            return Ok(None);
         }
+        count_parts(path, budget)?;
         let mut hasher = self.state.build_hasher();
         // Each part is hashed once. Hashing each parent from its start would take quadratic time.
-        path::parts(path).zip(path::ancestors(path)).find_map(|(part, above)| {
+        Ok(path::parts(path).zip(path::ancestors(path)).find_map(|(part, above)| {
             hash_part(&mut hasher, part);
             self.targets.contains_key(&hasher.finish()).then_some(above)
-        })
+        }))
     }
 
     /// Returns all paths at which an engine could put the entry at `path`: it follows each link
@@ -134,7 +141,7 @@ impl Links {
         // The paths to examine, each with the length of the part that contains no link to follow.
         let mut pending = vec![(path.to_owned(), 0)];
         while let Some((path, known)) = pending.pop() {
-            self.count_parts(&path, budget)?;
+            count_parts(&path, budget)?;
             budget.count_read(limit::PLACE)?;
             let mut resolved: Vec<(&[u8], _)> = Vec::new();
             let mut rest = path.as_slice();
@@ -181,8 +188,7 @@ impl Links {
         budget: &Budget,
     ) -> io::Result<Result<Option<Path>, Inside>> {
         let Some(path) = path::normalize(link) else { return Ok(Ok(None)) };
-        self.count_parts(&path, budget)?;
-        let Some(above) = self.above(&path) else {
+        let Some(above) = self.above(&path, budget)? else {
             return Ok(Ok(self.target(&path).map(<[u8]>::to_owned)));
         };
         let places = self.places(&path, budget)?;
@@ -191,14 +197,6 @@ impl Links {
         }
         let link = above.to_owned();
         Ok(Err(Inside { path, link }))
-    }
-
-    /// Counts the time to look up each part of `path`.
-    fn count_parts(&self, path: &[u8], budget: &Budget) -> io::Result<()> {
-        if self.targets.is_empty() {
-            return Ok(());
-        }
-        budget.count_read(limit::PART * (1 + path::ancestors(path).count() as u64))
     }
 
     /// Returns the target of the link at `path`, if one is there.
@@ -234,6 +232,11 @@ impl Links {
         path::parts(path).for_each(|part| hash_part(&mut hasher, part));
         hasher.finish()
     }
+}
+
+/// Counts the time to look up each part of `path`.
+fn count_parts(path: &[u8], budget: &Budget) -> io::Result<()> {
+    budget.count_read(limit::PART * (1 + path::ancestors(path).count() as u64))
 }
 
 fn hash_part(hasher: &mut DefaultHasher, part: &[u8]) {
@@ -322,9 +325,9 @@ mod tests {
         links.set(b"a", Some(&[b'x'; 100]), &budget).unwrap();
         links.set(b"a", Some(b"y"), &budget).unwrap();
         links.set(b"b", Some(b"y"), &budget).unwrap();
-        assert_eq!(links.above(b"a/b/c"), Some(&b"a"[..]));
+        assert_eq!(links.above(b"a/b/c", &budget).unwrap(), Some(&b"a"[..]));
         links.set(b"a", None, &budget).unwrap();
-        assert_eq!(links.above(b"a/b/c"), None);
+        assert_eq!(links.above(b"a/b/c", &budget).unwrap(), None);
         assert!(links.set(b"c", Some(&[b'x'; 100]), &budget).is_err());
     }
 }

@@ -1,5 +1,7 @@
 //! Reads the manifest and the configuration of an image.
 
+mod media_type;
+
 use std::collections::BTreeMap;
 
 use oci_spec::image::{Descriptor, Digest, ImageManifest};
@@ -11,7 +13,10 @@ use crate::digest::{self, Verified};
 use crate::document::{self, Configuration, Document, Shape};
 use crate::origin::{Kind, Part};
 use crate::store::{self, Store};
-use crate::{Limits, Platform, Remedy};
+use crate::{Limits, Platform, Remedy, image};
+use media_type::{is_configuration, is_layer};
+
+pub(crate) use self::media_type::{is_foreign, is_index, is_manifest};
 
 /// An error that prevents the image from being found, or its manifest from being read.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +56,14 @@ pub enum Error {
         /// The names of the images. An image without a name is `@N`, its index.
         images: Vec<String>,
     },
+    /// Several images have the selected name.
+    #[error("several images have the name {name}: {}", excerpt::list(digests, ", "))]
+    SameName {
+        /// The name.
+        name: String,
+        /// The digests of the images.
+        digests: Vec<String>,
+    },
     /// The selected image does not exist.
     #[error("it contains no image {select}{}", format_existing(images))]
     NotFound {
@@ -81,6 +94,15 @@ pub enum Error {
         platform: Option<String>,
         /// The digest of this image, and that of another one.
         digests: Vec<String>,
+    },
+    /// Two images of an index have the same configuration, but a layer of one of them cannot be
+    /// read, or does not match the configuration.
+    #[error("failed to compare the image {digest} with the chosen image of the index")]
+    Compared {
+        /// The digest of the image that was not chosen.
+        digest: String,
+        /// The reason.
+        source: Box<image::Error>,
     },
     /// A blob is not part of an image, but for example a chart or a signature.
     #[error(
@@ -141,10 +163,13 @@ pub enum Error {
 impl Error {
     /// Checks whether one of the [`Limits`] was exceeded.
     pub(crate) fn is_limit(&self) -> bool {
-        matches!(
-            self,
-            Self::Nesting { .. } | Self::Layers { .. } | Self::Store(store::Error::TooLarge { .. })
-        )
+        match self {
+            Self::Nesting { .. }
+            | Self::Layers { .. }
+            | Self::Store(store::Error::TooLarge { .. }) => true,
+            Self::Compared { source, .. } => source.is_limit(),
+            _ => false,
+        }
     }
 
     /// Returns the change that may help, if one is known.
@@ -155,8 +180,12 @@ impl Error {
     /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Several { .. } => "select one of them after the path, as in :NAME or :@0",
-            Self::Choice { .. } => "select one of them by its digest, as in NAME@sha256:...",
+            Self::Several { .. } | Self::SameName { .. } => {
+                "select one of them after the path, as in :NAME or :@0"
+            }
+            Self::Choice { .. } | Self::Compared { .. } => {
+                "select one of them by its digest, as in NAME@sha256:..."
+            }
             Self::Ancient => "load it into a newer engine, and save it again",
             _ => return None,
         };
@@ -184,7 +213,7 @@ pub(crate) struct Manifest {
 }
 
 /// The path of a layer, and its expected digests.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Layer {
     /// The path in the store.
     pub(crate) file: String,
@@ -192,6 +221,13 @@ pub(crate) struct Layer {
     pub(crate) stored: Option<(Digest, u64)>,
     /// The digest of the tar.
     pub(crate) diff_id: Digest,
+}
+
+impl Layer {
+    pub(crate) fn from_descriptor(layer: &Descriptor, diff_id: Digest) -> Self {
+        let stored = Some((layer.digest().clone(), layer.size()));
+        Self { file: blob_path(layer.digest()), stored, diff_id }
+    }
 }
 
 /// Returns the shape of the manifest or index in `bytes`. A document that can be read as both is an
@@ -283,12 +319,6 @@ pub(crate) fn check_layers(count: usize, limits: &Limits) -> Result<(), Error> {
     if count > limit { Err(Error::Layers { count, limit }) } else { Ok(()) }
 }
 
-/// Checks whether a layer is not distributable.
-pub(crate) fn is_foreign(layer: &Descriptor) -> bool {
-    let media_type = layer.media_type().as_ref();
-    media_type.contains(".nondistributable.") || media_type.contains(".foreign.")
-}
-
 /// Returns the path of a blob in an image layout.
 pub(crate) fn blob_path(digest: &Digest) -> String {
     format!("blobs/{}/{}", digest.algorithm(), digest.digest())
@@ -333,44 +363,4 @@ fn expect(
         media_type: excerpt::shorten(media_type),
         expected,
     })
-}
-
-/// Checks whether this is the media type of the manifest of an image.
-pub(crate) fn is_manifest(media_type: &str) -> bool {
-    [
-        "application/vnd.oci.image.manifest.v1+json",
-        "application/vnd.docker.distribution.manifest.v2+json",
-    ]
-    .contains(&media_type)
-}
-
-/// Checks whether this is the media type of an index.
-pub(crate) fn is_index(media_type: &str) -> bool {
-    [
-        "application/vnd.oci.image.index.v1+json",
-        "application/vnd.docker.distribution.manifest.list.v2+json",
-    ]
-    .contains(&media_type)
-}
-
-fn is_configuration(media_type: &str) -> bool {
-    [
-        "application/vnd.oci.image.config.v1+json",
-        "application/vnd.docker.container.image.v1+json",
-        // Docker 1.10 and 1.11.
-        "application/octet-stream",
-    ]
-    .contains(&media_type)
-}
-
-fn is_layer(media_type: &str) -> bool {
-    [
-        "application/vnd.oci.image.layer.v1.tar",
-        "application/vnd.oci.image.layer.v1.tar+gzip",
-        "application/vnd.oci.image.layer.v1.tar+zstd",
-        "application/vnd.docker.image.rootfs.diff.tar",
-        "application/vnd.docker.image.rootfs.diff.tar.gzip",
-        "application/vnd.docker.image.rootfs.diff.tar.zstd",
-    ]
-    .contains(&media_type)
 }

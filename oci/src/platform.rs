@@ -51,18 +51,14 @@ impl Platform {
     /// Returns the platforms that are compatible with this one, best first.
     ///
     /// The order of variants is the same as in containers/image (`internal/pkg/platform`): the
-    /// variant itself, then lower ones, then none.
+    /// variant itself, then lower ones, then none. Without a variant, none is first.
     pub(crate) fn acceptable(&self) -> Vec<Self> {
         let with = |variant: Option<&str>| Self {
             variant: variant.map(str::to_owned),
             os: self.os.clone(),
             architecture: self.architecture.clone(),
         };
-        let known: &[&str] = match self.architecture.as_str() {
-            "arm" => &["v7", "v6", "v5"],
-            "arm64" => &["v8"],
-            _ => &[],
-        };
+        let known = self.known_variants();
         match self.variant.as_deref() {
             Some(variant) => {
                 let position = known.iter().position(|v| *v == variant);
@@ -74,8 +70,23 @@ impl Platform {
                     .map(with)
                     .collect()
             }
-            None if self.architecture == "arm64" => vec![with(None), with(Some("v8"))],
-            None => vec![with(None)],
+            None => [None].into_iter().chain(known.iter().map(|v| Some(*v))).map(with).collect(),
+        }
+    }
+
+    /// Returns the platforms of the nodes that this one can mean: containers/image detects the
+    /// variant of the processor.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = Self> {
+        let known = if self.variant.is_none() { self.known_variants() } else { &[] };
+        known.iter().map(|variant| Self { variant: Some((*variant).to_owned()), ..self.clone() })
+    }
+
+    /// Returns the variants that containers/image knows, best first.
+    fn known_variants(&self) -> &'static [&'static str] {
+        match self.architecture.as_str() {
+            "arm" => &["v8", "v7", "v6", "v5"],
+            "arm64" => &["v8"],
+            _ => &[],
         }
     }
 
@@ -197,6 +208,9 @@ mod tests {
         let texts =
             |text| platform(text).acceptable().iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(texts("linux/arm/v6"), ["linux/arm/v6", "linux/arm/v5", "linux/arm"]);
+        assert_eq!(texts("linux/arm/v8").len(), 5);
+        assert_eq!(texts("linux/arm")[..2], ["linux/arm", "linux/arm/v8"]);
+        assert_eq!(texts("linux/arm").len(), 5);
         assert_eq!(texts("linux/arm64"), ["linux/arm64", "linux/arm64/v8"]);
         assert_eq!(texts("linux/amd64"), ["linux/amd64"]);
         assert_eq!(texts("linux/amd64/v3"), ["linux/amd64/v3", "linux/amd64"]);

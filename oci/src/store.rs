@@ -103,9 +103,10 @@ pub enum Error {
         /// The start of the path, or of the target of the link.
         name: String,
     },
-    /// The archive contains two files with a name that must be unique.
-    #[error("the archive contains {name} twice")]
-    Twice {
+    /// The archive contains two files with a name that must be unique, or a link with this name.
+    /// Some readers follow it when they find it, and others when they know all files.
+    #[error("the archive contains {name} twice, or as a link")]
+    Ambiguous {
         /// The name.
         name: String,
     },
@@ -148,8 +149,8 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Checks whether several files have the name `name`, so that readers disagree about its
-    /// content.
+    /// Checks whether several files have the name `name`, or a link has it, so that readers disagree
+    /// about its content.
     pub(crate) fn is_ambiguous(&self, name: &str) -> bool {
         let Place::Archive(archive) = &self.place else { return false };
         path::normalize(name.as_bytes()).is_some_and(|path| archive.ambiguous.contains(&path))
@@ -214,7 +215,7 @@ struct Archive {
     file: Input,
     is_compressed: bool,
     files: HashMap<Path, Item>,
-    /// The names that occur more than once.
+    /// The names that occur more than once, or are those of links.
     ambiguous: HashSet<Path>,
 }
 
@@ -250,7 +251,7 @@ impl Archive {
         };
         result.map_err(|fault| match fault {
             Fault::Io(source) => broken(source),
-            Fault::Twice(name) => Error::Twice { name },
+            Fault::Ambiguous(name) => Error::Ambiguous { name },
             Fault::Path(name) => Error::Path { name },
             Fault::Inside { name, link } => Error::Inside { name, link },
         })?;
@@ -273,7 +274,9 @@ impl Archive {
         let read = |source| Error::Read { name: excerpt::shorten(name), source };
         let (offset, size) = match self.find(name) {
             Some(Item::Range { offset, size }) => (*offset, *size),
-            Some(Item::Content(bytes)) => return Ok(Box::new(bytes.as_slice())),
+            Some(Item::Content(bytes)) => {
+                return Ok(Box::new(Metered::new(bytes.as_slice(), budget)));
+            }
             _ => return Err(Error::Missing { name: excerpt::shorten(name) }),
         };
         if self.is_compressed {
@@ -288,7 +291,7 @@ impl Archive {
 
 enum Fault {
     Io(io::Error),
-    Twice(String),
+    Ambiguous(String),
     Path(String),
     Inside { name: String, link: String },
 }
@@ -344,14 +347,15 @@ impl Index {
             return Err(io::Error::other("the archive contains too many files").into());
         }
         budget.count_name(&path)?;
-        let is_single = SINGLE.contains(&path.as_slice());
+        let is_link = matches!(item, Item::Link(_));
         match self.files.insert(path.clone(), item) {
-            Some(_) if is_single => Err(Fault::Twice(path::display(&path))),
-            Some(_) => {
+            None if !is_link => Ok(()),
+            _ if SINGLE.contains(&path.as_slice()) => Err(Fault::Ambiguous(path::display(&path))),
+            _ => {
+                budget.count_name(&path)?;
                 self.ambiguous.insert(path);
                 Ok(())
             }
-            None => Ok(()),
         }
     }
 

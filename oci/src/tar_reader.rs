@@ -49,6 +49,14 @@ pub enum Kind {
     Other(u8),
 }
 
+impl Kind {
+    /// Checks whether only some engines replace what is at the path of such an entry, or carry out
+    /// its whiteout. containerd skips devices if it runs without root.
+    pub(crate) fn is_skipped_by_some(self) -> bool {
+        matches!(self, Self::Device | Self::GlobalHeader)
+    }
+}
+
 /// An entry of a tar. Reading it reads its data.
 #[derive(Debug)]
 pub struct Entry<'a, R> {

@@ -17,24 +17,27 @@ pub(crate) enum Whiteout<'a> {
     Opaque,
     /// The file with this name.
     Of(&'a [u8]),
-    /// Nothing: engines skip the file.
+    /// Nothing that is kept: vfs skips the file in the root, and other engines remove the file or
+    /// directory whose name is that of another whiteout.
     Internal,
     /// The name does not name a file.
     Invalid,
 }
 
-/// Checks whether `entry` at `path` is inside a directory in the root that AUFS wrote for itself,
-/// or is a hard link to something inside it. vfs, a driver of containers/storage, skips everything
-/// in such a directory, and finds the target of the hard link by its last part alone.
-pub(crate) fn depends_on_internal<R>(path: &[u8], entry: &Entry<'_, R>) -> bool {
-    let links_into_internal =
-        || path::normalize(&entry.link).is_some_and(|target| is_inside_internal(&target));
-    is_inside_internal(path) || entry.kind == Kind::HardLink && links_into_internal()
+/// Checks whether `entry` at `path` is inside a directory with the name of a whiteout, or is a hard
+/// link to something inside it.
+pub(crate) fn depends_on_whiteout<R>(path: &[u8], entry: &Entry<'_, R>) -> bool {
+    let links_into_whiteout =
+        || path::normalize(&entry.link).is_some_and(|target| is_inside_whiteout(&target));
+    is_inside_whiteout(path) || entry.kind == Kind::HardLink && links_into_whiteout()
 }
 
-/// Checks whether `path` is inside a directory in the root that AUFS wrote for itself.
-pub(crate) fn is_inside_internal(path: &[u8]) -> bool {
-    path.starts_with(AUFS) && path.contains(&b'/')
+/// Checks whether `path` is inside a directory with the name of a whiteout. Engines create the
+/// directory `.wh.NAME` for the files in it, and the whiteout `.wh..wh.NAME` removes it. Only AUFS
+/// wrote such directories, in the root of an image. vfs, a driver of containers/storage, skips
+/// everything in these, and finds the target of a hard link into them by its last part alone.
+pub(crate) fn is_inside_whiteout(path: &[u8]) -> bool {
+    path::ancestors(path).any(|above| path::name(above).starts_with(PREFIX.as_bytes()))
 }
 
 impl<'a> Whiteout<'a> {

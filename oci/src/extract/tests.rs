@@ -55,6 +55,22 @@ fn a_parent_that_is_a_link_into_the_directory_is_stored_without_its_target() {
 }
 
 #[test]
+fn an_absolute_link_becomes_relative_unless_it_has_two_dots() {
+    for (target, expected) in [
+        ("/configs//b/./c", "../b/c"),
+        ("/configs/s/../b", "/configs/s/../b"),
+        ("/etc/../configs/b", "/etc/../configs/b"),
+        ("/etc/b", "/etc/b"),
+        ("../s/../b", "../s/../b"),
+    ] {
+        let entry = ("configs/a/x", EntryType::Symlink, target);
+        let tree = push("configs", Limits::default().names, &[entry]).unwrap();
+        let expected = Node::Link(expected.as_bytes().to_owned());
+        assert_eq!(tree.node(b"configs/a/x"), Some(&expected), "{target}");
+    }
+}
+
+#[test]
 fn an_entry_that_a_link_could_lead_into_the_directory_is_refused() {
     let file = |path| (path, EntryType::Regular, "");
     for (link, path) in [
@@ -71,14 +87,15 @@ fn an_entry_that_a_link_could_lead_into_the_directory_is_refused() {
 }
 
 #[test]
-fn a_global_header_at_a_path_of_the_directory_or_a_whiteout_is_refused() {
-    let global = |path| (path, EntryType::XGlobalHeader, "");
+fn a_global_header_or_device_at_a_path_of_the_directory_or_a_whiteout_is_refused() {
     let names = Limits::default().names;
-    for path in ["configs/a", "configs", "configs/.wh.a", ".wh.configs", "usr/.wh..wh..opq"] {
-        let error = push("configs", names, &[global(path)]).unwrap_err();
-        assert_eq!(error.to_string(), format!("{path} is the path of a global header"));
+    for kind in [EntryType::XGlobalHeader, EntryType::Char] {
+        for path in ["configs/a", "configs", "configs/.wh.a", ".wh.configs", "usr/.wh..wh..opq"] {
+            let error = push("configs", names, &[(path, kind, "")]).unwrap_err().to_string();
+            assert_eq!(error, format!("{path} is the path of a device or a global header"));
+        }
+        push("configs", names, &[("x", kind, "")]).unwrap();
     }
-    push("configs", names, &[global("pax_global_header")]).unwrap();
 }
 
 #[test]
@@ -100,15 +117,22 @@ fn a_whiteout_inside_a_file_or_a_link_of_a_lower_layer_is_refused() {
 }
 
 #[test]
-fn an_entry_in_or_from_a_directory_of_aufs_is_refused() {
+fn an_entry_in_or_from_a_directory_with_the_name_of_a_whiteout_is_refused() {
     let names = Limits::default().names;
     let shared = (".wh..wh.plnk/1", EntryType::Regular, "");
     let link = ("configs/a", EntryType::Link, ".wh..wh.plnk/1");
     push("configs", names, &[shared]).unwrap();
-    let error = push("configs", names, &[shared, link]).unwrap_err().to_string();
-    assert_eq!(error, "configs/a is in, or a link into, a directory of AUFS");
-    let error = push(".wh..wh.plnk", names, &[shared]).unwrap_err().to_string();
-    assert_eq!(error, ".wh..wh.plnk/1 is in, or a link into, a directory of AUFS");
+    // Engines remove the directory with the whiteout `configs/.wh..wh.e`.
+    let hidden = ("configs/.wh.e/b.json", EntryType::Regular, "");
+    for (root, entries, path) in [
+        ("configs", &[shared, link][..], "configs/a"),
+        (".wh..wh.plnk", &[shared], ".wh..wh.plnk/1"),
+        ("configs", &[hidden], "configs/.wh.e/b.json"),
+    ] {
+        let error = push(root, names, entries).unwrap_err().to_string();
+        let problem = "is in, or a link into, a directory with the name of a whiteout";
+        assert_eq!(error, format!("{path} {problem}"));
+    }
 }
 
 #[test]

@@ -8,16 +8,17 @@
 //! expects that it means one image. So an index is refused if engines may choose an image with
 //! other content than the one that is chosen here.
 
-use oci_spec::image::{Descriptor, Digest, ImageManifest};
+use oci_spec::image::{Descriptor, ImageManifest};
 
 use super::{Target, annotation, read};
 use crate::Platform;
 use crate::budget::Budget;
-use crate::manifest::{Error, blob_path, is_index, is_manifest, parse};
+use crate::image::{self, each_layer};
+use crate::manifest::{Error, Layer, blob_path, is_index, is_manifest, parse};
 use crate::store::Store;
 
-/// The maximum number of other manifests of an index that are read, to compare their
-/// configurations. Tools write two manifests for one platform: one with gzip, and one with zstd.
+/// The maximum number of other manifests of an index that are read, to compare their content.
+/// Tools write two manifests for one platform: one with gzip, and one with zstd.
 const COMPARED: usize = 4;
 /// The maximum size of a manifest that is compared, in bytes. One with 1,000 layers is smaller. A
 /// compressed archive can contain manifests of any size, and parsing them takes much time.
@@ -64,8 +65,16 @@ pub(super) fn for_platform<'a>(
                 (&compatible, normal_platform_of),
                 (&compatible, platform_with_features_of),
             ];
-            let candidates =
-                engines.map(|engine| candidates(descriptors, engine, chosen)).into_iter();
+            // An image without a variant is for each processor. Otherwise, those for older
+            // processors may differ.
+            let is_for_all = platform_of(chosen).is_some_and(|found| found.variant.is_none());
+            let nodes = wanted.iter().flat_map(Platform::nodes).filter(|_| is_for_all);
+            let nodes: Vec<_> = nodes.map(|node| node.acceptable()).collect();
+            let nodes = nodes.iter().map(|node| -> Engine<'_> { (node, platform_of) });
+            let candidates = engines
+                .into_iter()
+                .chain(nodes)
+                .map(|engine| candidates(descriptors, engine, chosen));
             check(store, candidates, chosen, budget)?;
             Ok(chosen)
         }
@@ -141,23 +150,50 @@ fn check<'a>(
         if !is_comparable(chosen) || !is_comparable(other) || equal.len() > COMPARED {
             return Err(differs);
         }
-        if expected.is_none() {
-            expected = Some(configuration(store, chosen, budget)?);
-        }
-        // The diff IDs in the configuration are verified, so they determine the content.
-        if expected != Some(configuration(store, other, budget)?) {
+        let found = read(store, Target::from_descriptor(other), budget)?;
+        let manifest: ImageManifest = parse(&found.bytes, &blob_path(other.digest()))?;
+        let expected = match &mut expected {
+            Some(expected) => expected,
+            none => none.insert(
+                read(store, Target::from_descriptor(chosen), budget)?
+                    .into_manifest(store, budget)?,
+            ),
+        };
+        let is_equal = manifest.config().digest() == &expected.id
+            && manifest.layers().len() == expected.layers.len();
+        if !is_equal {
             return Err(differs);
         }
+        verify_different_layers(store, &expected.layers, manifest.layers(), budget).map_err(
+            |source| Error::Compared {
+                digest: other.digest().to_string(),
+                source: Box::new(source),
+            },
+        )?;
         equal.push(other.digest());
     }
     Ok(())
 }
 
-/// Returns the digest of the configuration of an image.
-fn configuration(store: &Store<'_>, image: &Descriptor, budget: &Budget) -> Result<Digest, Error> {
-    let found = read(store, Target::from_descriptor(image), budget)?;
-    let manifest: ImageManifest = parse(&found.bytes, &blob_path(image.digest()))?;
-    Ok(manifest.config().digest().clone())
+/// Verifies that the layers of two images with the same configuration have the same content. The
+/// layers that differ, for example in their compression, are compared with the diff IDs, because
+/// containers/image does not do this.
+fn verify_different_layers(
+    store: &Store<'_>,
+    layers: &[Layer],
+    others: &[Descriptor],
+    budget: &Budget,
+) -> Result<(), image::Error> {
+    let pairs = layers.iter().zip(others);
+    let different: Vec<_> = pairs
+        .filter(|(layer, other)| {
+            layer.stored.as_ref().is_none_or(|(digest, _)| digest != other.digest())
+        })
+        .flat_map(|(layer, other)| {
+            [layer.clone(), Layer::from_descriptor(other, layer.diff_id.clone())]
+        })
+        .collect();
+    each_layer(store, &different, budget, |_, _| Ok(()))
 }
 
 fn is_windows(descriptor: &Descriptor) -> bool {

@@ -150,6 +150,29 @@ fn an_index_from_which_engines_choose_the_same_image_is_read() {
     }
 }
 
+/// containers/image detects the variant of the processor, and chooses the best one.
+#[test]
+fn an_image_for_arm_without_a_variant_must_be_that_of_every_node() {
+    let read = |wanted: &str, variants: [Option<&str>; 2]| {
+        let (mut layout, images) = two_images();
+        let entries = [0, 1].map(|at| {
+            let platform = json!({"os": "linux", "architecture": "arm", "variant": variants[at].unwrap_or_default()});
+            with(&images[at], &json!({"platform": platform}))
+        });
+        layout.manifests = vec![layout.index(&entries)];
+        let place = Place::new();
+        let image = read_for(&format!("oci:{}", place.layout(&layout).display()), wanted)?;
+        Ok((image.digest.unwrap().to_string() == entries[0]["digest"]).to_string())
+    };
+    for wanted in ["linux/arm", "linux/arm/v7", "linux/arm/v8"] {
+        assert_refused(read(wanted, [None, Some("v6")]), wanted);
+    }
+    for wanted in ["linux/arm", "linux/arm/v7", "linux/arm/v8"] {
+        assert_eq!(read(wanted, [Some("v7"), Some("v6")]).unwrap(), "true", "{wanted}");
+    }
+    assert_eq!(read("linux/arm/v6", [Some("v7"), Some("v6")]).unwrap(), "false");
+}
+
 /// podman pushes an image with two compressions in this way.
 #[test]
 fn images_with_one_configuration_are_interchangeable() {
@@ -160,6 +183,25 @@ fn images_with_one_configuration_are_interchangeable() {
     let zstd = with(&zstd, &json!({"annotations": {ZSTD: "true"}}));
     let found = read_index(layout, None, &[gzip.clone(), zstd]).unwrap();
     assert_eq!(found.digest.unwrap().as_ref(), gzip["digest"]);
+}
+
+/// containers/image does not compare layers with the diff IDs in the configuration.
+#[test]
+fn layers_other_than_the_shared_configuration_says_are_refused() {
+    let evil = || Tar::bundle().file("manifests/evil.yaml", "");
+    for (first, second) in [(Tar::bundle(), evil()), (evil(), Tar::bundle())] {
+        let mut layout = Layout::new();
+        let expected = Layer::gzip(Tar::bundle()).tar;
+        let entries = [first, second].map(|tar| {
+            let layer = Layer { tar: expected.clone(), ..Layer::gzip(tar) };
+            with(&layout.image(&[layer], "amd64"), &json!({"platform": platform("amd64")}))
+        });
+        let error = read_index(layout, None, &entries).unwrap_err();
+        let text = unlade_text::chain(&error);
+        assert!(text.contains("failed to compare the image"), "{text}");
+        assert!(text.contains("does not match the configuration"), "{text}");
+        assert!(error.hint().unwrap().contains("@sha256:"));
+    }
 }
 
 #[test]

@@ -102,6 +102,23 @@ fn the_parts_of_paths_count_if_the_image_has_links() {
 }
 
 #[test]
+fn each_search_for_a_link_above_a_hard_link_counts() {
+    let deep = format!("b/{}x", "a/".repeat(44));
+    let tar = Tar::bundle().file(&deep, "").link("c", "x");
+    let tar = (0..100).fold(tar, |tar, _| tar.hard_link("manifests/x", &deep));
+    let layer = Layer::gzip(tar);
+    let read = |ratio_from| {
+        let options = limited(|limits| (limits.ratio, limits.ratio_from) = (1, ratio_from));
+        read_with(std::slice::from_ref(&layer), &options)
+    };
+    // The layer is read twice, with 100 links of about 500 bytes. The 46 parts of their targets
+    // count 736 bytes when the links are recorded, and again when they are followed.
+    let error = refusal(read(200 * (500 + 736 + 500)));
+    assert!(error.contains("have to be read and decompressed for each byte"), "{error}");
+    read(200 * (600 + 736 + 736 + 200)).unwrap();
+}
+
+#[test]
 fn a_header_that_claims_more_than_there_is_is_refused() {
     let claims = |size| Tar::bundle().header(EntryType::Regular, b"manifests/b", "", size, b"b");
     refused(Layer::plain(claims(9000)), &Options::default(), "unexpected end of file");
@@ -120,6 +137,24 @@ fn links_and_directories_with_data_are_refused() {
             &Options::default(),
             "entry has data, although its kind has none",
         );
+    }
+}
+
+/// containerd skips devices if it runs without root.
+#[test]
+fn a_device_neither_replaces_nor_removes_anything() {
+    for kind in [EntryType::Char, EntryType::Block] {
+        let device = |path: &str| Tar::new().entry(kind, path, "", &[]);
+        for path in ["manifests/x", "manifests/csv.yaml", "manifests", "manifests/.wh.csv.yaml"] {
+            let text = refusal(read_over_bundle(device(path)));
+            assert!(text.contains("the layer has a device or a global header"), "{path}: {text}");
+        }
+        let link = || Tar::bundle().link("l", "manifests");
+        let layers = [link(), device("l"), Tar::new().file("l/csv.yaml", "evil")];
+        let text = refusal(read_layers(&layers.map(Layer::plain)));
+        assert!(text.contains("the entry l/csv.yaml is inside l"), "{text}");
+        let layers = [link(), device("dev/x"), device("l")].map(Layer::plain);
+        assert_eq!(manifests(&read_layers(&layers).unwrap()), [("csv.yaml", "kind: A")]);
     }
 }
 

@@ -119,6 +119,16 @@ fn a_repeated_layer_is_read_as_often_as_its_size_allows() {
     assert!(times(10).is_ok());
     let error = refusal(times(100));
     assert!(error.contains("50 bytes have to be read and decompressed for each byte"), "{error}");
+    // A layer of a compressed archive that is kept in memory counts too.
+    let place = Place::new();
+    let options = limited(|limits| (limits.ratio, limits.ratio_from) = (1, 1 << 20));
+    let times = |n| {
+        let file = place.file("a.tgz", &gzip(&Layout::of(&vec![layer.clone(); n]).tar()));
+        unlade_oci::read(&format!("oci-archive:{}", file.display()).parse().unwrap(), &options)
+    };
+    assert!(times(10).is_ok());
+    let error = refusal(times(20));
+    assert!(error.contains("1 bytes have to be read and decompressed for each byte"), "{error}");
 }
 
 #[test]
@@ -178,6 +188,27 @@ fn two_configurations_of_one_name_are_refused() {
     assert!(error.contains("contains c.json twice"), "{error}");
     let error = docker(manifest, tar().file("manifest.json", "[]"));
     assert!(error.contains("contains manifest.json twice"), "{error}");
+}
+
+/// skopeo follows a link to the first file with this name, and other readers to the last one, or to
+/// the file that has the name when they find the link.
+#[test]
+fn a_file_without_a_digest_that_is_a_link_is_refused() {
+    let config = configuration(&[], "amd64").to_string();
+    let manifest = r#"[{"Config":"c.json","Layers":[]}]"#;
+    let target = || Tar::new().file("r.json", &config);
+    for tar in [target().link("c.json", "r.json"), target().hard_link("c.json", "r.json")] {
+        let error = docker(manifest, tar);
+        assert!(error.contains("contains c.json twice, or as a link"), "{error}");
+    }
+    let place = Place::new();
+    for name in ["index.json", "manifest.json", "oci-layout"] {
+        for tar in [Tar::new().link(name, "x"), Tar::new().hard_link(name, "x")] {
+            let file = place.file("a.tar", &tar.done());
+            let error = refusal(read(&format!("oci-archive:{}", file.display())));
+            assert!(error.contains(&format!("contains {name} twice, or as a link")), "{error}");
+        }
+    }
 }
 
 #[test]

@@ -134,6 +134,35 @@ fn images_are_listed_if_none_is_selected() {
     }
 }
 
+/// containers/image selects the first image with the short name.
+#[test]
+fn a_name_of_several_images_is_refused() {
+    let place = Place::new();
+    let mut layout = Layout::new();
+    let [image, other] = ["a", "b"].map(|name| {
+        layout.image(&[Layer::plain(Tar::bundle().file(&format!("manifests/{name}"), ""))], "amd64")
+    });
+    let mut full = other.clone();
+    full["annotations"] = json!({"io.containerd.image.name": "v1"});
+    let mut artifact = named(other.clone(), "v1");
+    artifact["artifactType"] = json!("a/b");
+    let mut attestation = named(other.clone(), "v1");
+    attestation["platform"] = json!({"os": "unknown", "architecture": "unknown"});
+    let mut read_with = |first| {
+        layout.manifests = vec![first, named(image.clone(), "v1")];
+        read(&format!("oci:{}:v1", place.layout(&layout).display()))
+    };
+    for first in [full, artifact, attestation, named(other.clone(), "v1")] {
+        let error = read_with(first).unwrap_err();
+        let text = unlade_text::chain(&error);
+        assert!(text.contains("several images have the name v1: sha256:"), "{text}");
+        assert!(error.hint().unwrap().contains("@0"));
+    }
+    // It is listed twice.
+    assert!(read_with(named(image.clone(), "v1")).is_ok());
+    assert!(read_with(named(other, "v2")).is_ok());
+}
+
 #[test]
 fn containerd_writes_the_whole_name() {
     let mut layout = Layout::new();
