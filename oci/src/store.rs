@@ -149,8 +149,8 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Checks whether several files have the name `name`, or a link has it, so that readers disagree
-    /// about its content.
+    /// Checks whether several files have the name `name`, or a link has it, so that readers
+    /// disagree about its content.
     pub(crate) fn is_ambiguous(&self, name: &str) -> bool {
         let Place::Archive(archive) = &self.place else { return false };
         path::normalize(name.as_bytes()).is_some_and(|path| archive.ambiguous.contains(&path))

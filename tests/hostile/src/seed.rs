@@ -39,7 +39,8 @@ pub fn seeds(entry: Entry) -> io::Result<Vec<(String, Vec<u8>)>> {
 ///
 /// # Errors
 ///
-/// Returns the errors of [`seeds`]. Also returns an error if a file in `fuzz/corpus` cannot be read.
+/// Returns the errors of [`seeds`]. Also returns an error if a file in `fuzz/corpus` cannot be
+/// read.
 pub fn inputs(entry: Entry) -> io::Result<Vec<Vec<u8>>> {
     let mut inputs: Vec<_> = seeds(entry)?.into_iter().map(|(_, input)| input).collect();
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(entry.name());

@@ -191,8 +191,8 @@ fn packed(text: &[u8]) -> String {
     STANDARD.encode(STANDARD.encode(gzip(text)))
 }
 
-/// Returns a file of 500 bytes that costs as much as an ordinary one of 20 kB: its brackets have the
-/// maximum depth, and it is parsed again for each colon.
+/// Returns a file of 500 bytes that costs as much as an ordinary one of 20 kB: its brackets have
+/// the maximum depth, and it is parsed again for each colon.
 fn nested_flow() -> String {
     let (open, close) = ("[".repeat(FLOW_DEPTH), "]".repeat(FLOW_DEPTH));
     let items = "a,".repeat(100) + &"a:,".repeat(16);
