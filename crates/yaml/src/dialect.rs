@@ -38,7 +38,9 @@ impl<'a> Dialect<'a> {
     pub(super) fn new(text: Cow<'a, str>) -> Self {
         let mut dialect = Self { text, patches: Vec::new() };
         // The library skips a byte order mark at the start of any line. Go tries to do the same,
-        // but checks the wrong position, so the mark is an ordinary character.
+        // but checks the start of its buffer, so the mark is an ordinary character. If it is at
+        // that start, which depends on the size of the buffer, Go skips a character of each line.
+        // That is not done here.
         if dialect.text.contains(BYTE_ORDER_MARK)
             && let Some(placeholder) = dialect.placeholder(Original::ByteOrderMark)
         {
