@@ -81,6 +81,12 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// The new items of lists are too large, because each of their lines is indented.
+    #[error("the new items and their indentation are larger than {limit} bytes")]
+    TooLarge {
+        /// [`Limits::output`].
+        limit: usize,
+    },
     /// No change of the text has the intended effect.
     #[error("line {line} and the lines below cannot be changed in place")]
     Unchangeable {
@@ -109,6 +115,17 @@ type Found = Option<(usize, Meta)>;
 /// The new items of the entries of a meta, by their indices.
 type Entries<'e> = BTreeMap<usize, &'e str>;
 
+/// The remaining size of all indented items, in bytes, or `None` if it was exceeded. Each line of
+/// an item repeats the indentation of the list, so 3 kB of blanks and 100,000 lines became 770 MB.
+struct Room(Option<usize>);
+
+impl Room {
+    fn take(&mut self, len: usize) -> Option<()> {
+        self.0 = self.0?.checked_sub(len);
+        self.0.map(drop)
+    }
+}
+
 /// Changes a file. The time depends on the sizes of the file and the edits, and not on their
 /// product. If several edits set the same item, the last one counts.
 ///
@@ -134,14 +151,18 @@ pub fn apply(file: &[u8], edits: &[Edit<'_>], limits: &Limits) -> Result<Vec<u8>
         }
     }
     let (mut texts, mut last) = (BTreeMap::new(), None);
+    let mut room = Room(Some(limits.output));
     for (at, entries) in &by_document {
         let Some(part) = parts.get_mut(*at) else { continue };
         let text = file.get(part.start..part.start + part.len).map(str::from_utf8);
         let meta = found.take().map(|(_, meta)| meta);
         let mut candidates = match text {
-            Some(Ok(text)) => set_entries(text, meta, part, entries, is_json, limits),
+            Some(Ok(text)) => set_entries(text, meta, part, entries, is_json, limits, &mut room),
             _ => Vec::new(),
         };
+        if room.0.is_none() {
+            return Err(Error::TooLarge { limit: limits.output });
+        }
         // This document alone, because reading the whole file for each of many documents takes
         // minutes.
         if by_document.len() > 1 {
@@ -235,6 +256,7 @@ fn set_entries(
     entries: &Entries<'_>,
     is_json: bool,
     limits: &Limits,
+    room: &mut Room,
 ) -> Vec<String> {
     let Some(meta) = meta.or_else(|| read_alone(text, is_json, limits, part.digest)) else {
         return Vec::new();
@@ -244,12 +266,12 @@ fn set_entries(
     let Some(key) = keys.filter(|key| is_folded(key, "entries")).min().map(str::to_owned) else {
         return Vec::new();
     };
-    let Some(changed) = json::set_items(&meta.blob(), &key, entries, limits) else {
+    let Some(changed) = json::set_items(&meta.blob(), &key, entries, room) else {
         return Vec::new();
     };
-    let candidates = match json::set_items(text, &key, entries, limits) {
+    let candidates = match json::set_items(text, &key, entries, room) {
         Some(text) => vec![text],
-        None => yaml::set_items(text, &key, &meta, entries, limits),
+        None => yaml::set_items(text, &key, &meta, entries, limits, room),
     };
     // The value of a document can take most of the memory that there is.
     drop(meta);
@@ -305,6 +327,11 @@ fn read(
         }
     }
     Ok((parts, found))
+}
+
+/// Returns the white space at the start of a line.
+fn white_space(line: &str) -> &str {
+    line.get(..line.len() - line.trim_start().len()).unwrap_or_default()
 }
 
 fn digest(meta: &Meta) -> [u8; 32] {

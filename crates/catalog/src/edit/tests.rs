@@ -183,3 +183,30 @@ fn the_first_of_two_equal_documents_is_changed_also_in_braces_with_a_comment() {
     let first = document.replace("[]", &format!("[{ENTRY}]"));
     assert_eq!(changed, format!("schema: a\n---\n{first}---\n{document}"));
 }
+
+#[test]
+fn the_indentation_of_all_new_items_has_a_limit() {
+    let limits = Limits::default().with_output(10_000);
+    let target = Target { schema: CHANNEL, package: "tea", name: "stable" };
+    let skips = |n| format!(r#"{{"name":"b","skips":[{}"x"]}}"#, r#""x","#.repeat(n));
+    let blanks = " ".repeat(100);
+    let block = format!("{HEAD}entries:\n{blanks}- name: a\n");
+    let head = r#"{"schema":"olm.channel","name":"stable","package":"tea","entries":["#;
+    let indented = format!("{head}\n{blanks}{{\n\"name\": \"a\"}}]}}\n");
+    let deep = format!("{head}{{\n{blanks}\"name\": \"a\"}}]}}\n");
+    let gap = format!("{head}{{}}, {blanks}{{\"name\": \"a\"}}]}}\n");
+    for (file, n) in [(&block, 50), (&indented, 50), (&deep, 30)] {
+        let [one, two, many] = [skips(n), skips(n), skips(2 * n)];
+        let edit = |index, entry| Edit::SetEntry { target, index, entry };
+        assert!(apply(file.as_bytes(), &[edit(1, &one)], &limits).is_ok(), "{file}");
+        for edits in [vec![edit(1, &many)], vec![edit(1, &one), edit(2, &two)]] {
+            let error = apply(file.as_bytes(), &edits, &limits).unwrap_err();
+            assert!(matches!(error, Error::TooLarge { limit: 10_000 }), "{file}: {error}");
+        }
+    }
+    let many: Vec<_> =
+        (2..120).map(|index| Edit::SetEntry { target, index, entry: "{}" }).collect();
+    assert!(apply(gap.as_bytes(), &many[..50], &limits).is_ok());
+    let error = apply(gap.as_bytes(), &many, &limits).unwrap_err();
+    assert!(matches!(error, Error::TooLarge { limit: 10_000 }), "{error}");
+}
