@@ -25,6 +25,9 @@ use unlade_yaml::{self as yaml_text, Documents, Limits, Reader, StreamError, jso
 
 use crate::{Form, Meta, MetaError};
 
+/// The maximum size of all indented items of a change, in bytes. A new item has a few kilobytes.
+const MAX_INDENTED: usize = 16 << 20;
+
 /// The meta to change. `name` is empty for an `olm.deprecations`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target<'n> {
@@ -84,7 +87,7 @@ pub enum Error {
     /// The new items of lists are too large, because each of their lines is indented.
     #[error("the new items and their indentation are larger than {limit} bytes")]
     TooLarge {
-        /// [`Limits::output`].
+        /// 16 MiB, or [`Limits::output`] if that is less.
         limit: usize,
     },
     /// No change of the text has the intended effect.
@@ -151,7 +154,8 @@ pub fn apply(file: &[u8], edits: &[Edit<'_>], limits: &Limits) -> Result<Vec<u8>
         }
     }
     let (mut texts, mut last) = (BTreeMap::new(), None);
-    let mut room = Room(Some(limits.output));
+    let limit = limits.output.min(MAX_INDENTED);
+    let mut room = Room(Some(limit));
     for (at, entries) in &by_document {
         let Some(part) = parts.get_mut(*at) else { continue };
         let text = file.get(part.start..part.start + part.len).map(str::from_utf8);
@@ -161,7 +165,7 @@ pub fn apply(file: &[u8], edits: &[Edit<'_>], limits: &Limits) -> Result<Vec<u8>
             _ => Vec::new(),
         };
         if room.0.is_none() {
-            return Err(Error::TooLarge { limit: limits.output });
+            return Err(Error::TooLarge { limit });
         }
         // This document alone, because reading the whole file for each of many documents takes
         // minutes.

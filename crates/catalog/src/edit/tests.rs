@@ -186,6 +186,9 @@ fn the_first_of_two_equal_documents_is_changed_also_in_braces_with_a_comment() {
 
 #[test]
 fn the_indentation_of_all_new_items_has_a_limit() {
+    let blanks = " ".repeat(MAX_INDENTED / 2);
+    let error = set(&format!("{HEAD}entries:\n{blanks}- name: a\n"), 1, ENTRY).unwrap_err();
+    assert!(matches!(error, Error::TooLarge { limit: MAX_INDENTED }), "{error}");
     let limits = Limits::default().with_output(10_000);
     let target = Target { schema: CHANNEL, package: "tea", name: "stable" };
     let skips = |n| format!(r#"{{"name":"b","skips":[{}"x"]}}"#, r#""x","#.repeat(n));
