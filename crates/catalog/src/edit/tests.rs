@@ -1,6 +1,11 @@
 use super::*;
 use crate::{CHANNEL, DEPRECATIONS};
 
+thread_local! {
+    /// The number of times that a test has read a file or one of its documents.
+    pub(super) static N_READINGS: Cell<usize> = const { Cell::new(0) };
+}
+
 const ENTRY: &str = r#"{"name":"tea.v2","replaces":"tea.v1","skips":["tea.v0"]}"#;
 const HEAD: &str = "schema: olm.channel\nname: stable\npackage: tea\n";
 
@@ -165,7 +170,16 @@ fn several_documents_are_changed_at_once() {
     let (a, b) = ("name: a\nentries: [", "name: b # b\nentries:\n- name: w\n");
     let other = "{schema: e} # braces\n";
     let file = format!("{head}{a}]\n---\n{other}---\n# c\n{head}{b}");
+    N_READINGS.set(0);
     let changed = apply(file.as_bytes(), &edits, &Limits::default()).unwrap();
+    // Once before the change, and once after it.
+    assert_eq!(N_READINGS.get(), 2);
+    // With the least memory, the second document is read once more.
+    let with_least_memory = (0..10_000).step_by(8).find_map(|tree| {
+        N_READINGS.set(0);
+        apply(file.as_bytes(), &edits, &Limits::default().with_tree(tree)).ok()
+    });
+    assert_eq!((with_least_memory.as_ref(), N_READINGS.get()), (Some(&changed), 3));
     let x = r#"{"name":"x"}"#;
     let added = "- name: v\n- name: z\n---\nschema: c\n---\nschema: d\n";
     let expected = format!("{head}{a}{x}]\n---\n{other}---\n# c\n{head}{b}{added}");

@@ -11,7 +11,7 @@ use crate::{Form, Meta, meta::items};
 
 use super::{Entries, Room, white_space};
 
-/// Returns candidates for the text with new items of the list `key`. Those whose index is not in
+/// Returns a candidate for the text with new items of the list `key`. Those whose index is not in
 /// the list are added after the last one.
 pub(super) fn set_items(
     text: &str,
@@ -20,12 +20,13 @@ pub(super) fn set_items(
     entries: &Entries<'_>,
     limits: &Limits,
     room: &mut Room,
-) -> Vec<String> {
-    let Some(list) = List::find(text, key, meta, limits) else { return Vec::new() };
-    [list.set_in_block(entries, limits, room), list.add_in_flow(entries)]
-        .into_iter()
-        .flatten()
-        .collect()
+) -> Option<String> {
+    let list = List::find(text, key, meta, limits)?;
+    if list.items.is_empty() {
+        list.add_in_flow(entries)
+    } else {
+        list.set_in_block(entries, limits, room)
+    }
 }
 
 /// A list in a text. Lines are counted from 0.
@@ -105,9 +106,6 @@ impl<'t> List<'t> {
     }
 
     fn add_in_flow(&self, entries: &Entries<'_>) -> Option<String> {
-        if !self.items.is_empty() {
-            return None;
-        }
         let part = self.lines.get(self.key..self.end)?.concat();
         let (inside, behind) = part.rsplit_once(']')?;
         let item = |(index, item): (&usize, &&str)| {
