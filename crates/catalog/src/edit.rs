@@ -21,7 +21,9 @@ use std::{borrow::Cow, cell::Cell, collections::BTreeMap};
 
 use sha2::{Digest as _, Sha256};
 use unlade_text::excerpt::shorten;
-use unlade_yaml::{self as yaml_text, Documents, Limits, Reader, StreamError, json::is_folded};
+use unlade_yaml::{
+    self as yaml_text, Documents, Limits, Reader, StreamError, json::is_folded, read_json,
+};
 
 use crate::{Form, Meta, MetaError};
 
@@ -253,12 +255,17 @@ fn set_entries(
     // If there are several such keys, the first one in the order of the JSON counts.
     let keys = meta.value().entries().map(|(key, _)| key);
     let key = keys.filter(|key| is_folded(key, "entries")).min()?.to_owned();
-    let value = json::set_items(&meta.blob(), &key, entries, room)?;
+    // The items as they are in a blob, because reading a large new blob again takes long.
+    let item = |(index, item): (&usize, &&str)| {
+        let tree = read_json(item.as_bytes(), limits).ok()?;
+        Some((*index, tree.root().to_float_json()))
+    };
+    let items: BTreeMap<_, _> = entries.iter().map(item).collect::<Option<_>>()?;
+    let items = items.iter().map(|(index, item)| (*index, item.as_str())).collect();
+    let value = json::set_items(&meta.blob(), &key, &items, room)?;
     let changed = json::set_items(text, &key, entries, room)
         .or_else(|| yaml::set_items(text, &key, &meta, entries, limits, room))?;
-    // The value of a document can take most of the memory that there is.
-    drop(meta);
-    part.digest = digest(&Meta::from_json(&value, limits).ok()?);
+    part.digest = Sha256::digest(value).into();
     Some(changed)
 }
 
