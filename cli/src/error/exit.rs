@@ -102,6 +102,7 @@ impl From<&MigrateError> for Exit {
         match error {
             MigrateError::Write { .. } => Self::Failure,
             MigrateError::Package { .. } => Self::BadBundle,
+            MigrateError::Packages { .. } => Self::TooLarge,
             MigrateError::Catalog(error) => error.into(),
         }
     }

@@ -21,9 +21,14 @@ use std::{borrow::Cow, cell::Cell, collections::BTreeMap};
 
 use sha2::{Digest as _, Sha256};
 use unlade_text::excerpt::shorten;
-use unlade_yaml::{self as yaml_text, Documents, Limits, Reader, StreamError, json::is_folded};
+use unlade_yaml::{
+    self as yaml_text, Documents, Limits, Reader, StreamError, json::is_folded, read_json,
+};
 
 use crate::{Form, Meta, MetaError};
+
+/// The maximum size of all indented items of a change, in bytes. A new item has a few kilobytes.
+const MAX_INDENTED: usize = 16 << 20;
 
 /// The meta to change. `name` is empty for an `olm.deprecations`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,6 +86,12 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// The new items of lists are too large, because each of their lines is indented.
+    #[error("the new items and their indentation are larger than {limit} bytes")]
+    TooLarge {
+        /// 16 MiB, or [`Limits::output`] if that is less.
+        limit: usize,
+    },
     /// No change of the text has the intended effect.
     #[error("line {line} and the lines below cannot be changed in place")]
     Unchangeable {
@@ -103,14 +114,28 @@ struct Part {
 /// The index of the document of each meta that is changed.
 type Places<'e> = BTreeMap<Target<'e>, Cell<Option<usize>>>;
 
-/// A meta with its index.
-type Found = Option<(usize, Meta)>;
+/// Metas by the indices of their documents.
+type Metas = BTreeMap<usize, Meta>;
 
 /// The new items of the entries of a meta, by their indices.
 type Entries<'e> = BTreeMap<usize, &'e str>;
 
+/// The remaining size of all indented items, in bytes, or `None` if it was exceeded. Each line of
+/// an item repeats the indentation of the list, so 3 kB of blanks and 100,000 lines became 770 MB.
+struct Room(Option<usize>);
+
+impl Room {
+    fn take(&mut self, len: usize) -> Option<()> {
+        self.0 = self.0?.checked_sub(len);
+        self.0.map(drop)
+    }
+}
+
 /// Changes a file. The time depends on the sizes of the file and the edits, and not on their
 /// product. If several edits set the same item, the last one counts.
+///
+/// The file is read once before and once after the change, so pass all edits of a file together.
+/// YAML and metas that do not fit into [`Limits::tree`] together are read once more.
 ///
 /// # Errors
 ///
@@ -118,7 +143,7 @@ type Entries<'e> = BTreeMap<usize, &'e str>;
 /// place, such as entries that are written as an alias of YAML, or if a document at the end of the
 /// file would be lost.
 pub fn apply(file: &[u8], edits: &[Edit<'_>], limits: &Limits) -> Result<Vec<u8>, Error> {
-    let (mut parts, places, mut found) = find(file, edits, limits)?;
+    let (mut parts, places, mut metas) = find(file, edits, limits)?;
     let is_json = file.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     let (mut by_document, mut appended): (BTreeMap<_, Entries<'_>>, Vec<_>) = Default::default();
     for edit in edits {
@@ -133,101 +158,87 @@ pub fn apply(file: &[u8], edits: &[Edit<'_>], limits: &Limits) -> Result<Vec<u8>
             }
         }
     }
-    let (mut texts, mut last) = (BTreeMap::new(), None);
+    let limit = limits.output.min(MAX_INDENTED);
+    let mut room = Room(Some(limit));
+    let mut texts = BTreeMap::new();
     for (at, entries) in &by_document {
         let Some(part) = parts.get_mut(*at) else { continue };
         let text = file.get(part.start..part.start + part.len).map(str::from_utf8);
-        let meta = found.take().map(|(_, meta)| meta);
-        let mut candidates = match text {
-            Some(Ok(text)) => set_entries(text, meta, part, entries, is_json, limits),
-            _ => Vec::new(),
+        let meta = metas.remove(at);
+        let changed = match text {
+            Some(Ok(text)) => set_entries(text, meta, part, entries, is_json, limits, &mut room),
+            _ => None,
         };
-        // This document alone, because reading the whole file for each of many documents takes
-        // minutes.
-        if by_document.len() > 1 {
-            let is_right = |text: &String| read_alone(text, is_json, limits, part.digest).is_some();
-            candidates = candidates.into_iter().find(is_right).into_iter().collect();
+        if room.0.is_none() {
+            return Err(Error::TooLarge { limit });
         }
-        if candidates.is_empty() {
-            return Err(Error::Unchangeable { line: part.line });
-        }
-        texts.insert(*at, candidates);
-        last = Some(part.line);
+        texts.insert(*at, changed.ok_or(Error::Unchangeable { line: part.line })?);
     }
+    let end = file.split_inclusive(|&byte| byte == b'\n').count() as u64;
     for json in &appended {
         let digest = digest(&Meta::from_json(json, limits)?);
-        parts.push(Part { start: 0, len: 0, line: 0, digest });
+        parts.push(Part { start: 0, len: 0, line: end, digest });
     }
-    // Only a single document has several candidates.
-    let n_candidates = texts.values().map(Vec::len).max().unwrap_or(1);
-    for candidate in 0..n_candidates {
-        let chosen =
-            texts.iter().filter_map(|(at, texts)| Some((*at, texts.get(candidate)?.as_str())));
-        let changed = replace(file, &parts, chosen);
-        if let Some(changed) = append(changed, &appended, is_json, &parts, limits)? {
-            return Ok(changed);
-        }
-    }
-    let n_lines = || file.split_inclusive(|&byte| byte == b'\n').count() as u64;
-    Err(Error::Unchangeable { line: last.filter(|_| appended.is_empty()).unwrap_or_else(n_lines) })
+    append(replace(file, &parts, &texts), &appended, is_json, &parts, limits)
 }
 
 /// Appends metas to a changed file, in the first form with which the file has the values of
-/// `parts`. Returns `None` if it has them in neither. The values decide whether an edit is right,
-/// whatever the layout of the text is.
+/// `parts`. The values decide whether an edit is right, whatever the layout of the text is.
 fn append(
     mut file: Vec<u8>,
     metas: &[&Cow<'_, str>],
     is_json: bool,
     parts: &[Part],
     limits: &Limits,
-) -> Result<Option<Vec<u8>>, Error> {
+) -> Result<Vec<u8>, Error> {
     if metas.is_empty() {
-        return Ok(has_values(&file, parts, limits).then_some(file));
+        return check_values(&file, parts, limits).map(|()| file);
     }
     if !file.is_empty() && !file.ends_with(b"\n") {
         file.push(b'\n');
     }
-    let len = file.len();
+    let (len, mut checked) = (file.len(), Ok(()));
     for form in if is_json { [Form::Json, Form::Yaml] } else { [Form::Yaml, Form::Json] } {
         file.truncate(len);
         for json in metas {
             file.extend(form.write(json, limits).map_err(Error::Write)?.into_bytes());
         }
-        if has_values(&file, parts, limits) {
-            return Ok(Some(file));
+        checked = check_values(&file, parts, limits);
+        if checked.is_ok() {
+            break;
         }
     }
-    Ok(None)
+    checked.map(|()| file)
 }
 
-/// Reads the documents of a file, and finds those that are changed. Returns the meta too if only
-/// one is changed.
+/// Reads the documents of a file, and finds those that are changed. Also returns their metas, as
+/// many as fit into [`Limits::tree`].
 fn find<'e>(
     file: &[u8],
     edits: &[Edit<'e>],
     limits: &Limits,
-) -> Result<(Vec<Part>, Places<'e>, Found), Error> {
+) -> Result<(Vec<Part>, Places<'e>, Metas), Error> {
     let targets = edits.iter().filter_map(|edit| match edit {
         Edit::SetEntry { target, .. } => Some((*target, Cell::new(None))),
         Edit::Append { .. } => None,
     });
-    let (places, n_read): (Places<'e>, _) = (targets.collect(), Cell::new(0));
-    let (parts, found) = read(file, limits, |meta| {
+    let places: Places<'e> = targets.collect();
+    let (mut metas, mut memory) = (Metas::new(), 0);
+    let parts = read(file, limits, |at, _, meta| {
         let (schema, package, name) = (&*meta.schema, &*meta.package, &*meta.name);
         let place = places.get(&Target { schema, package, name });
-        let place = place.filter(|place| place.get().is_none());
-        if let Some(place) = place {
-            place.set(Some(n_read.get()));
+        let Some(place) = place.filter(|place| place.get().is_none()) else { return };
+        place.set(Some(at));
+        if memory + meta.memory() <= limits.tree {
+            memory += meta.memory();
+            metas.insert(at, meta);
         }
-        n_read.set(n_read.get() + 1);
-        place.is_some() && places.len() == 1
     })?;
-    Ok((parts, places, found))
+    Ok((parts, places, metas))
 }
 
-/// Returns candidates for the text of a document with other entries, and changes the digest of the
-/// part. `meta` is its value, if that was kept.
+/// Returns the text of a document with other entries, and changes the digest of the part. `meta` is
+/// its value, if that was kept.
 fn set_entries(
     text: &str,
     meta: Option<Meta>,
@@ -235,49 +246,44 @@ fn set_entries(
     entries: &Entries<'_>,
     is_json: bool,
     limits: &Limits,
-) -> Vec<String> {
-    let Some(meta) = meta.or_else(|| read_alone(text, is_json, limits, part.digest)) else {
-        return Vec::new();
+    room: &mut Room,
+) -> Option<String> {
+    let meta = match meta {
+        Some(meta) => meta,
+        None => read_alone(text, is_json, limits, part.digest)?,
     };
     // If there are several such keys, the first one in the order of the JSON counts.
     let keys = meta.value().entries().map(|(key, _)| key);
-    let Some(key) = keys.filter(|key| is_folded(key, "entries")).min().map(str::to_owned) else {
-        return Vec::new();
+    let key = keys.filter(|key| is_folded(key, "entries")).min()?.to_owned();
+    // The items as they are in a blob, because reading a large new blob again takes long.
+    let item = |(index, item): (&usize, &&str)| {
+        let tree = read_json(item.as_bytes(), limits).ok()?;
+        Some((*index, tree.root().to_float_json()))
     };
-    let Some(changed) = json::set_items(&meta.blob(), &key, entries, limits) else {
-        return Vec::new();
-    };
-    let candidates = match json::set_items(text, &key, entries, limits) {
-        Some(text) => vec![text],
-        None => yaml::set_items(text, &key, &meta, entries, limits),
-    };
-    // The value of a document can take most of the memory that there is.
-    drop(meta);
-    match Meta::from_json(&changed, limits) {
-        Ok(changed) => part.digest = digest(&changed),
-        Err(_) => return Vec::new(),
-    }
-    candidates
+    let items: BTreeMap<_, _> = entries.iter().map(item).collect::<Option<_>>()?;
+    let items = items.iter().map(|(index, item)| (*index, item.as_str())).collect();
+    let value = json::set_items(&meta.blob(), &key, &items, room)?;
+    let changed = json::set_items(text, &key, entries, room)
+        .or_else(|| yaml::set_items(text, &key, &meta, entries, limits, room))?;
+    part.digest = Sha256::digest(value).into();
+    Some(changed)
 }
 
 /// Reads the only document of a text. Returns `None` if it has another digest.
 fn read_alone(text: &str, is_json: bool, limits: &Limits, expected: [u8; 32]) -> Option<Meta> {
     // Behind YAML, a document that begins with a brace is YAML too.
     let text = if is_json { Cow::from(text) } else { format!("---\n{text}").into() };
-    let (parts, found) = read(text.as_bytes(), limits, |_| true).ok()?;
+    let mut found = None;
+    let parts = read(text.as_bytes(), limits, |_, _, meta| found = Some(meta)).ok()?;
     let [Part { digest, .. }] = parts.as_slice() else { return None };
-    found.filter(|_| *digest == expected).map(|(_, meta)| meta)
+    found.filter(|_| *digest == expected)
 }
 
 /// Returns a file with other texts of some of its documents.
-fn replace<'t>(
-    file: &[u8],
-    parts: &[Part],
-    texts: impl Iterator<Item = (usize, &'t str)>,
-) -> Vec<u8> {
+fn replace(file: &[u8], parts: &[Part], texts: &BTreeMap<usize, String>) -> Vec<u8> {
     let (mut changed, mut done) = (Vec::with_capacity(file.len()), 0);
     for (at, text) in texts {
-        let Some(Part { start, len, .. }) = parts.get(at) else { continue };
+        let Some(Part { start, len, .. }) = parts.get(*at) else { continue };
         changed.extend_from_slice(file.get(done..*start).unwrap_or_default());
         changed.extend_from_slice(text.as_bytes());
         done = start + len;
@@ -286,36 +292,49 @@ fn replace<'t>(
     changed
 }
 
-/// Reads the documents of a file. Returns the first meta that `is_wanted` selects, with its index.
+/// Reads the documents of a file, and calls `visit` with the index, the digest and the meta of each.
 fn read(
     file: &[u8],
     limits: &Limits,
-    is_wanted: impl Fn(&Meta) -> bool,
-) -> Result<(Vec<Part>, Found), Error> {
+    mut visit: impl FnMut(usize, [u8; 32], Meta),
+) -> Result<Vec<Part>, Error> {
+    #[cfg(test)]
+    tests::N_READINGS.set(tests::N_READINGS.get() + 1);
     let reader = Reader::new(limits);
     let mut documents = Documents::new(file, &reader);
-    let (mut parts, mut found) = (Vec::new(), None);
+    let mut parts = Vec::new();
     while let Some(segment) = documents.next()? {
         let meta = Meta::from_tree(segment.document.map_err(Error::Syntax)?.tree)?;
         let start = usize::try_from(segment.offset).unwrap_or(usize::MAX);
         let (len, line) = (segment.text.len(), segment.line);
-        parts.push(Part { start, len, line, digest: digest(&meta) });
-        if found.is_none() && is_wanted(&meta) {
-            found = Some((parts.len() - 1, meta));
-        }
+        let digest = digest(&meta);
+        visit(parts.len(), digest, meta);
+        parts.push(Part { start, len, line, digest });
     }
-    Ok((parts, found))
+    Ok(parts)
+}
+
+/// Returns the white space at the start of a line.
+fn white_space(line: &str) -> &str {
+    line.get(..line.len() - line.trim_start().len()).unwrap_or_default()
 }
 
 fn digest(meta: &Meta) -> [u8; 32] {
     Sha256::digest(meta.blob()).into()
 }
 
-/// Checks whether a file has documents with the values of `parts`, in their order.
-fn has_values(file: &[u8], parts: &[Part], limits: &Limits) -> bool {
-    read(file, limits, |_| false).is_ok_and(|(found, _)| {
-        found.iter().map(|it| it.digest).eq(parts.iter().map(|it| it.digest))
-    })
+/// Checks that a file has documents with the values of `parts`, in their order.
+fn check_values(file: &[u8], parts: &[Part], limits: &Limits) -> Result<(), Error> {
+    let mut n_equal = 0;
+    let found = read(file, limits, |at, digest, _| {
+        let is_equal = parts.get(at).is_some_and(|part| part.digest == digest);
+        n_equal += usize::from(is_equal && at == n_equal);
+    });
+    if n_equal == parts.len() && found.is_ok_and(|found| found.len() == n_equal) {
+        return Ok(());
+    }
+    let line = parts.get(n_equal).or(parts.last()).map_or(1, |part| part.line);
+    Err(Error::Unchangeable { line })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! [`ServedBundle`] and [`ServedPackage`]: what the gRPC API of catalogs shows of a meta
 //! (operator-registry `alpha/declcfg/declcfg_to_model.go` and `pkg/api/model_to_api.go`).
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use unlade_bundle::{
     property::{GVK, GVK_REQUIRED, Gvk, PACKAGE as PACKAGE_PROPERTY, PACKAGE_REQUIRED, Property},
@@ -53,8 +53,8 @@ pub struct ServedBundle {
     pub dependencies: Vec<Property>,
     /// The properties, without the objects.
     pub properties: Vec<Property>,
-    /// The objects as JSON.
-    pub objects: Vec<String>,
+    /// The objects as JSON. An object without data shares the text of the one before it.
+    pub objects: Vec<Arc<str>>,
     /// The ClusterServiceVersion.
     pub csv: ServedCsv,
 }
@@ -126,7 +126,9 @@ impl ServedBundle {
         let mut n_bytes = 0;
         let (mut metadata, mut n_metadata) = (None, 0);
         let reader = object::checked_reader(limits);
-        let mut object = object::to_json(&[], &reader).unwrap_or_default();
+        let to_json =
+            |data: &[u8]| Arc::<str>::from(object::to_json(data, &reader).unwrap_or_default());
+        let mut object = to_json(&[]);
         // An object without data is not converted again: its data may be large, and convert to
         // nothing.
         let mut is_csv = false;
@@ -144,7 +146,7 @@ impl ServedBundle {
             match kind.as_str() {
                 BUNDLE_OBJECT => {
                     if let Some(data) = object::data(value) {
-                        object = object::to_json(&data, &reader).unwrap_or_default();
+                        object = to_json(&data);
                         let tree = yaml::read_json(object.as_bytes(), limits);
                         is_csv = tree.is_ok_and(|tree| object::is_csv(tree.root()));
                     }
@@ -156,7 +158,7 @@ impl ServedBundle {
                     if is_csv {
                         csv.get_or_insert(served.objects.len());
                     }
-                    served.objects.push(object.clone());
+                    served.objects.push(Arc::clone(&object));
                     continue;
                 }
                 CSV_METADATA => {
@@ -266,7 +268,7 @@ mod tests {
             let limits = Limits::default().with_output(output);
             ServedBundle::new(&Meta::from_json(&json, &Limits::default()).unwrap(), &limits)
         };
-        assert_eq!(served(1_000).unwrap().objects, vec![r#"{"kind":"A"}"#; 10]);
+        assert_eq!(served(1_000).unwrap().objects, vec![Arc::from(r#"{"kind":"A"}"#); 10]);
         let error = served(119).unwrap_err();
         assert_eq!(error.to_string(), "the objects of the bundle b are larger than 119 bytes");
     }
@@ -279,7 +281,7 @@ mod tests {
         let json = format!(r#"{{"schema":"olm.bundle","name":"b","properties":[{object}]}}"#);
         let limits = Limits::default().with_work(10);
         let served = ServedBundle::new(&Meta::from_json(&json, &limits).unwrap(), &limits).unwrap();
-        assert_eq!(served.objects, [r#"{"kind":"A"}"#]);
+        assert_eq!(served.objects, [Arc::from(r#"{"kind":"A"}"#)]);
     }
 
     /// Converting the data again for each of the objects would take hours.
@@ -292,6 +294,6 @@ mod tests {
             format!(r#"{{"schema":"olm.bundle","name":"b","properties":[{object}{repeated}]}}"#);
         let limits = crate::Limits::default().document;
         let served = ServedBundle::new(&Meta::from_json(&json, &limits).unwrap(), &limits).unwrap();
-        assert_eq!(served.objects, vec![""; 50_001]);
+        assert_eq!(served.objects, vec![Arc::from(""); 50_001]);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use prost::Message as _;
 use semver::Version;
@@ -138,8 +138,7 @@ impl Loading {
                 self.packages.insert(name, (description, icon));
             }
             Part::Bundle { key, summary, served } => {
-                let append = |object: &String| self.writer.append(object);
-                let objects = served.objects.iter().map(append).collect::<io::Result<_>>()?;
+                let objects = self.append_objects(&served.objects)?;
                 let csv = match served.csv {
                     ServedCsv::Object(index) => Csv::Object(index),
                     ServedCsv::Synthesized { before, has_package_description, between, after } => {
@@ -170,6 +169,18 @@ impl Loading {
             }
         }
         Ok(())
+    }
+
+    /// Appends the objects of a bundle. A text that objects without data share is appended once:
+    /// otherwise, a catalog of 500 kB becomes 1.7 GB.
+    fn append_objects(&mut self, objects: &[Arc<str>]) -> io::Result<Vec<Span>> {
+        let mut spans = Vec::with_capacity(objects.len());
+        for shared in objects.chunk_by(Arc::ptr_eq) {
+            let Some(object) = shared.first() else { continue };
+            let span = self.writer.append(object.as_bytes())?;
+            spans.resize(spans.len() + shared.len(), span);
+        }
+        Ok(spans)
     }
 
     /// Combines the texts and the records of the catalog.

@@ -73,3 +73,18 @@ fn the_size_of_a_cache_may_be_many_times_that_of_the_catalog() {
     assert_eq!(Room::for_texts(1 << 20).limit, 512 << 20);
     assert_eq!(Room::for_texts(100 << 20).limit, 3_200 << 20);
 }
+
+/// The room for a cache is computed from the size of the texts, so repetitions must not count.
+#[test]
+fn objects_without_data_are_stored_once() {
+    let object = |value: &str| format!(r#""}},{{"type":"olm.bundle.object","value":{value}"#);
+    let first = object(
+        r#"{"data":"eyJhcGlWZXJzaW9uIjoidjEiLCJraW5kIjoiQSIsIm1ldGFkYXRhIjp7Im5hbWUiOiJhIn19"}"#,
+    );
+    let repeated = object("{}").replace("\"}", "}").repeat(1_000);
+    let stage = Stage::new(&format!(r#"{first}{repeated}}},{{"type":"last","value":""#));
+    let (_, n_bytes) = stage.index.content.file();
+    assert!(n_bytes < 5_000, "{n_bytes}");
+    let [bundle] = stage.index.records.bundles.as_slice() else { panic!("not one bundle") };
+    assert_eq!(bundle.objects.len(), 1_001);
+}

@@ -53,14 +53,17 @@ pub(super) fn run(args: Add, screen: &Screen) -> Result<(), Error> {
         create: args.create,
         package,
     };
-    addition.add_package(&mut changing, &rendered, &bundle)?;
-    addition.add_to_channels(&mut changing)?;
+    let entry = addition.entry.to_json();
+    let mut edits = Edits::new();
+    addition.add_package(&changing, &rendered, &bundle, &mut edits)?;
+    addition.add_to_channels(&changing, &entry, &mut edits)?;
     match into_inner(existing) {
         None => {
             let bundles = changing.reading.catalog.bundles.iter();
             let places = bundles.map(|it| (it.package.as_str(), &it.place));
             let file = changing.file(&addition.package, places);
-            changing.changes.append(&file, &rendered.json)?;
+            let json = rendered.json.as_str().into();
+            edits.entry(file).or_default().push(Edit::Append { json });
         }
         Some(json) if json == meta.to_json() => {}
         Some(_) => {
@@ -68,6 +71,9 @@ pub(super) fn run(args: Add, screen: &Screen) -> Result<(), Error> {
                 format!("the catalog already contains another bundle with the name {name}");
             return Err(Error::Conflict(message));
         }
+    }
+    for (file, edits) in &edits {
+        changing.changes.apply(file, edits)?;
     }
     changing.finish(screen)
 }
@@ -85,6 +91,9 @@ fn choose_channels(chosen: Vec<String>, bundle: &loader::Bundle) -> Result<Vec<S
     Ok(channels)
 }
 
+/// The edits of each file. They are applied together, because each time the file is read twice.
+type Edits<'e> = BTreeMap<String, Vec<Edit<'e>>>;
+
 /// What is added to a catalog.
 struct Addition {
     package: String,
@@ -98,9 +107,10 @@ impl Addition {
     /// Creates the package, if it does not exist.
     fn add_package(
         &self,
-        changing: &mut Changing<'_>,
+        changing: &Changing<'_>,
         rendered: &Rendered,
         bundle: &loader::Bundle,
+        edits: &mut Edits<'_>,
     ) -> Result<(), Error> {
         let package = &self.package;
         if changing.reading.catalog.packages.iter().any(|it| it.name == *package) {
@@ -136,20 +146,26 @@ impl Addition {
             set("description", json!(summary.description));
         }
         let file = changing.file(package, std::iter::empty());
-        Ok(changing.changes.append(&file, &in_order(&Value::Object(fields))?)?)
+        let json = in_order(&Value::Object(fields))?.into();
+        edits.entry(file).or_default().push(Edit::Append { json });
+        Ok(())
     }
 
-    /// Adds the entry to the channels.
-    fn add_to_channels(&self, changing: &mut Changing<'_>) -> Result<(), Error> {
+    /// Adds the entry, which is `entry` as JSON, to the channels.
+    fn add_to_channels<'e>(
+        &'e self,
+        changing: &Changing<'_>,
+        entry: &'e str,
+        edits: &mut Edits<'e>,
+    ) -> Result<(), Error> {
         let package = &self.package;
-        let entry = self.entry.to_json();
         let catalog = &changing.reading.catalog;
         let places = catalog.channels.iter().map(|it| (it.package.as_str(), &it.place));
         let new_file = changing.file(package, places);
         // If a catalog has a channel twice, the first one counts.
         let of_package = catalog.channels.iter().rev().filter(|it| it.package == *package);
         let existing: BTreeMap<_, _> = of_package.map(|it| (it.name.as_str(), it)).collect();
-        let (mut edits, mut size) = (BTreeMap::<_, Vec<_>>::new(), 0);
+        let mut size = 0;
         for name in &self.channels {
             let (file, edit) = if let Some(channel) = existing.get(name.as_str()) {
                 let same = channel.entries.iter().find(|it| it.name == self.entry.name);
@@ -167,7 +183,7 @@ impl Addition {
                 size += entry.len();
                 let target = Target { schema: CHANNEL, package, name };
                 let index = channel.entries.len();
-                let edit = Edit::SetEntry { target, index, entry: &entry };
+                let edit = Edit::SetEntry { target, index, entry };
                 (channel.place.file.to_string(), edit)
             } else if self.create {
                 let text = |text: &str| json!(text).to_string();
@@ -190,9 +206,6 @@ impl Addition {
                 return Err(Error::Usage(message));
             }
             edits.entry(file).or_default().push(edit);
-        }
-        for (file, edits) in edits {
-            changing.changes.apply(&file, &edits)?;
         }
         Ok(())
     }

@@ -34,6 +34,7 @@ mod wildcard;
 pub struct Range {
     // A range may have a million alternatives, each with one comparison.
     alternatives: Vec<Box<[Comparison]>>,
+    text_len: usize,
 }
 
 /// An error that prevents a text from being parsed as a range.
@@ -78,6 +79,12 @@ impl Range {
     pub fn matches(&self, version: &Version) -> bool {
         self.alternatives.iter().any(|all| all.iter().all(|one| one.holds(version)))
     }
+
+    /// Returns the length of the text of the range, in bytes. The time of
+    /// [`matches`](Self::matches) grows with it.
+    pub fn text_len(&self) -> usize {
+        self.text_len
+    }
 }
 
 impl FromStr for Range {
@@ -102,7 +109,7 @@ impl FromStr for Range {
             }
             alternatives.push(mem::take(&mut comparisons).into_boxed_slice());
         }
-        Ok(Self { alternatives })
+        Ok(Self { alternatives, text_len: text.len() })
     }
 }
 

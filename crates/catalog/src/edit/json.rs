@@ -3,18 +3,18 @@
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
 use serde_json::value::RawValue;
-use unlade_yaml::{Limits, json::indent};
+use unlade_yaml::json::indent;
 
-use super::Entries;
+use super::{Entries, Room, white_space};
 
 /// Returns the text with new items of the list `key`. Those whose index is not in the list are
-/// added after the last one. Returns `None` if the text or an item is not JSON, or if an index
-/// would leave a gap.
+/// added after the last one. Returns `None` if the text or an item is not JSON, if an index would
+/// leave a gap, or if the items have no room.
 pub(super) fn set_items(
     text: &str,
     key: &str,
     entries: &Entries<'_>,
-    limits: &Limits,
+    room: &mut Room,
 ) -> Option<String> {
     let fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).ok()?;
     let list = fields.get(key)?.get();
@@ -23,6 +23,11 @@ pub(super) fn set_items(
         let start = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
         Some(start..start + part.len())
     };
+    // All added items have the same layout, and finding it can take as long as reading the text.
+    let model = match items.last() {
+        Some(item) => Some((place(item.get())?.end, Layout::find(text, place(item.get())?)?)),
+        None => None,
+    };
     let (mut changed, mut done, mut n_items) = (String::with_capacity(text.len()), 0, items.len());
     for (index, item) in entries {
         let item = serde_json::from_str::<&RawValue>(item).ok()?.get();
@@ -30,22 +35,19 @@ pub(super) fn set_items(
             return None;
         }
         n_items = n_items.max(index + 1);
-        let (range, new) = match items.get(*index).or(items.last()) {
-            None => {
+        let (range, new) = match (items.get(*index), &model) {
+            (Some(old), _) => {
+                let range = place(old.get())?;
+                (range.clone(), Layout::find(text, range)?.format(item, room)?)
+            }
+            (None, Some((end, layout))) => {
+                room.take(layout.gap.len())?;
+                (*end..*end, format!(",{}{}", layout.gap, layout.format(item, room)?))
+            }
+            (None, None) => {
                 let start = place(list)?.start + 1;
                 let separator = if *index == 0 { "" } else { "," };
                 (start..start, format!("{separator}{item}"))
-            }
-            Some(model) => {
-                let range = place(model.get())?;
-                let before = text.get(..range.start)?;
-                let gap = before.get(before.trim_end().len()..)?;
-                let item = format_like(model.get(), gap, item, limits)?;
-                if *index < items.len() {
-                    (range, item)
-                } else {
-                    (range.end..range.end, format!(",{gap}{item}"))
-                }
             }
         };
         changed.push_str(text.get(done..range.start)?);
@@ -56,12 +58,37 @@ pub(super) fn set_items(
     Some(changed)
 }
 
-/// Formats `item` in the style of `model`, which follows the white space `gap`.
-fn format_like(model: &str, gap: &str, item: &str, limits: &Limits) -> Option<String> {
-    let Some(second) = model.lines().nth(1) else { return Some(item.to_owned()) };
-    let base = gap.rsplit('\n').next().unwrap_or_default();
-    let second = second.get(..second.len() - second.trim_start().len())?;
-    let unit = second.strip_prefix(base).filter(|unit| !unit.is_empty()).unwrap_or("    ");
-    let text = indent(item, unit, limits.output).ok()?;
-    Some(text.replace('\n', &format!("\n{base}")))
+/// The layout of an item.
+struct Layout<'t> {
+    /// The white space before the item.
+    gap: &'t str,
+    /// The white space before the lines of the item, and what each level adds to it. `None` if the
+    /// item is one line.
+    indentation: Option<(&'t str, &'t str)>,
+}
+
+impl<'t> Layout<'t> {
+    /// Finds the layout of the item at `range`.
+    fn find(text: &'t str, range: Range<usize>) -> Option<Self> {
+        let before = text.get(..range.start)?;
+        let gap = before.get(before.trim_end().len()..)?;
+        let indentation = text.get(range)?.lines().nth(1).map(|second| {
+            let base = gap.rsplit('\n').next().unwrap_or_default();
+            let unit = white_space(second).strip_prefix(base).filter(|unit| !unit.is_empty());
+            (base, unit.unwrap_or("    "))
+        });
+        Some(Self { gap, indentation })
+    }
+
+    fn format(&self, item: &str, room: &mut Room) -> Option<String> {
+        let Some((base, unit)) = self.indentation else { return Some(item.to_owned()) };
+        let Ok(text) = indent(item, unit, room.0?) else {
+            room.0 = None;
+            return None;
+        };
+        room.take(
+            text.matches('\n').count().saturating_mul(base.len()).saturating_add(text.len()),
+        )?;
+        Some(text.replace('\n', &format!("\n{base}")))
+    }
 }

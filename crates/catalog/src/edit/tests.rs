@@ -1,6 +1,11 @@
 use super::*;
 use crate::{CHANNEL, DEPRECATIONS};
 
+thread_local! {
+    /// The number of times that a test has read a file or one of its documents.
+    pub(super) static N_READINGS: Cell<usize> = const { Cell::new(0) };
+}
+
 const ENTRY: &str = r#"{"name":"tea.v2","replaces":"tea.v1","skips":["tea.v0"]}"#;
 const HEAD: &str = "schema: olm.channel\nname: stable\npackage: tea\n";
 
@@ -165,7 +170,16 @@ fn several_documents_are_changed_at_once() {
     let (a, b) = ("name: a\nentries: [", "name: b # b\nentries:\n- name: w\n");
     let other = "{schema: e} # braces\n";
     let file = format!("{head}{a}]\n---\n{other}---\n# c\n{head}{b}");
+    N_READINGS.set(0);
     let changed = apply(file.as_bytes(), &edits, &Limits::default()).unwrap();
+    // Once before the change, and once after it.
+    assert_eq!(N_READINGS.get(), 2);
+    // With the least memory, the second document is read once more.
+    let with_least_memory = (0..10_000).step_by(8).find_map(|tree| {
+        N_READINGS.set(0);
+        apply(file.as_bytes(), &edits, &Limits::default().with_tree(tree)).ok()
+    });
+    assert_eq!((with_least_memory.as_ref(), N_READINGS.get()), (Some(&changed), 3));
     let x = r#"{"name":"x"}"#;
     let added = "- name: v\n- name: z\n---\nschema: c\n---\nschema: d\n";
     let expected = format!("{head}{a}{x}]\n---\n{other}---\n# c\n{head}{b}{added}");
@@ -182,4 +196,34 @@ fn the_first_of_two_equal_documents_is_changed_also_in_braces_with_a_comment() {
     let changed = set(&file, 0, ENTRY).unwrap();
     let first = document.replace("[]", &format!("[{ENTRY}]"));
     assert_eq!(changed, format!("schema: a\n---\n{first}---\n{document}"));
+}
+
+#[test]
+fn the_indentation_of_all_new_items_has_a_limit() {
+    let blanks = " ".repeat(MAX_INDENTED / 2);
+    let error = set(&format!("{HEAD}entries:\n{blanks}- name: a\n"), 1, ENTRY).unwrap_err();
+    assert!(matches!(error, Error::TooLarge { limit: MAX_INDENTED }), "{error}");
+    let limits = Limits::default().with_output(10_000);
+    let target = Target { schema: CHANNEL, package: "tea", name: "stable" };
+    let skips = |n| format!(r#"{{"name":"b","skips":[{}"x"]}}"#, r#""x","#.repeat(n));
+    let blanks = " ".repeat(100);
+    let block = format!("{HEAD}entries:\n{blanks}- name: a\n");
+    let head = r#"{"schema":"olm.channel","name":"stable","package":"tea","entries":["#;
+    let indented = format!("{head}\n{blanks}{{\n\"name\": \"a\"}}]}}\n");
+    let deep = format!("{head}{{\n{blanks}\"name\": \"a\"}}]}}\n");
+    let gap = format!("{head}{{}}, {blanks}{{\"name\": \"a\"}}]}}\n");
+    for (file, n) in [(&block, 50), (&indented, 50), (&deep, 30)] {
+        let [one, two, many] = [skips(n), skips(n), skips(2 * n)];
+        let edit = |index, entry| Edit::SetEntry { target, index, entry };
+        assert!(apply(file.as_bytes(), &[edit(1, &one)], &limits).is_ok(), "{file}");
+        for edits in [vec![edit(1, &many)], vec![edit(1, &one), edit(2, &two)]] {
+            let error = apply(file.as_bytes(), &edits, &limits).unwrap_err();
+            assert!(matches!(error, Error::TooLarge { limit: 10_000 }), "{file}: {error}");
+        }
+    }
+    let many: Vec<_> =
+        (2..120).map(|index| Edit::SetEntry { target, index, entry: "{}" }).collect();
+    assert!(apply(gap.as_bytes(), &many[..50], &limits).is_ok());
+    let error = apply(gap.as_bytes(), &many, &limits).unwrap_err();
+    assert!(matches!(error, Error::TooLarge { limit: 10_000 }), "{error}");
 }

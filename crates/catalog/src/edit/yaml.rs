@@ -9,9 +9,9 @@ use unlade_yaml::{Limits, Reader, Step, locate};
 
 use crate::{Form, Meta, meta::items};
 
-use super::Entries;
+use super::{Entries, Room, white_space};
 
-/// Returns candidates for the text with new items of the list `key`. Those whose index is not in
+/// Returns a candidate for the text with new items of the list `key`. Those whose index is not in
 /// the list are added after the last one.
 pub(super) fn set_items(
     text: &str,
@@ -19,9 +19,14 @@ pub(super) fn set_items(
     meta: &Meta,
     entries: &Entries<'_>,
     limits: &Limits,
-) -> Vec<String> {
-    let Some(list) = List::find(text, key, meta, limits) else { return Vec::new() };
-    [list.set_in_block(entries, limits), list.add_in_flow(entries)].into_iter().flatten().collect()
+    room: &mut Room,
+) -> Option<String> {
+    let list = List::find(text, key, meta, limits)?;
+    if list.items.is_empty() {
+        list.add_in_flow(entries)
+    } else {
+        list.set_in_block(entries, limits, room)
+    }
 }
 
 /// A list in a text. Lines are counted from 0.
@@ -31,7 +36,7 @@ struct List<'t> {
     key: usize,
     /// The line of each item.
     items: Vec<usize>,
-    /// The line after the list.
+    /// The line after the content of the list.
     end: usize,
 }
 
@@ -49,14 +54,20 @@ impl<'t> List<'t> {
         let (start, first) = (found.next()?, found.next()?);
         let end = found.filter(|line| *line > start).min().unwrap_or(lines.len());
         let n_items = items(meta.value(), key).count();
+        let end = end_of_content(&lines, start..end)?;
         let items = find_dashes(&lines, start + 1..end, first, n_items)?;
         Some(Self { lines, key: start, items, end })
     }
 
-    fn set_in_block(&self, entries: &Entries<'_>, limits: &Limits) -> Option<String> {
+    fn set_in_block(
+        &self,
+        entries: &Entries<'_>,
+        limits: &Limits,
+        room: &mut Room,
+    ) -> Option<String> {
         let (mut changed, mut done) = (String::new(), 0);
         for (index, item) in entries {
-            let (range, new) = self.item_in_block(*index, item, limits)?;
+            let (range, new) = self.item_in_block(*index, item, limits, room)?;
             changed.extend(self.lines.get(done..range.start)?.iter().copied());
             if !changed.ends_with('\n') {
                 changed.push('\n');
@@ -74,19 +85,15 @@ impl<'t> List<'t> {
         index: usize,
         item: &str,
         limits: &Limits,
+        room: &mut Room,
     ) -> Option<(Range<usize>, String)> {
         let dash = *self.items.get(index).or(self.items.last())?;
-        let prefix = indent(self.lines.get(dash)?);
+        let prefix = white_space(self.lines.get(dash)?);
         let next = self.items.get(index + 1).copied().unwrap_or(self.end);
-        // Comments and blank lines before what follows belong to that.
-        let is_content = |line: &usize| {
-            self.lines.get(*line).is_some_and(|line| {
-                let line = line.trim();
-                !line.is_empty() && !line.starts_with('#') && line != "..."
-            })
-        };
-        let end = (dash..next).rev().find(is_content)? + 1;
+        let end = end_of_content(&self.lines, dash..next)?;
         let text = Form::Yaml.write(item, limits).ok()?;
+        let lead = prefix.len() + "- ".len();
+        room.take(text.lines().count().saturating_mul(lead).saturating_add(text.len()))?;
         let mut new = String::new();
         for (n, line) in text.trim_start_matches("---\n").lines().enumerate() {
             let lead = if n == 0 { "- " } else { "  " };
@@ -99,9 +106,6 @@ impl<'t> List<'t> {
     }
 
     fn add_in_flow(&self, entries: &Entries<'_>) -> Option<String> {
-        if !self.items.is_empty() {
-            return None;
-        }
         let part = self.lines.get(self.key..self.end)?.concat();
         let (inside, behind) = part.rsplit_once(']')?;
         let item = |(index, item): (&usize, &&str)| {
@@ -115,9 +119,15 @@ impl<'t> List<'t> {
     }
 }
 
-/// Returns the white space at the start of a line.
-fn indent(line: &str) -> &str {
-    line.get(..line.len() - line.trim_start().len()).unwrap_or_default()
+/// Returns the line after the last content of a range. Comments and blank lines before what follows
+/// belong to that.
+fn end_of_content(lines: &[&str], range: Range<usize>) -> Option<usize> {
+    let is_content = |line: &str| {
+        let line = line.trim();
+        !line.is_empty() && !line.starts_with('#') && line != "..."
+    };
+    let last = lines.get(range.clone())?.iter().rposition(|line| is_content(line))?;
+    Some(range.start + last + 1)
 }
 
 /// Returns the lines of the dashes of a block list within `range`, or no lines of a list in flow
@@ -133,7 +143,7 @@ fn find_dashes(
     let Some(first) = above.find(|&it| line(it).trim_start().starts_with('-')) else {
         return Some(Vec::new());
     };
-    let indent = indent(line(first));
+    let indent = white_space(line(first));
     let is_dash = |&it: &usize| {
         let rest = line(it).strip_prefix(indent).and_then(|rest| rest.strip_prefix('-'));
         rest.is_some_and(|rest| rest.starts_with([' ', '\t', '\r', '\n']))

@@ -1,6 +1,6 @@
 //! [`Choice`]: which versions of a package are kept.
 
-use std::str::FromStr;
+use std::{str::FromStr, sync::Arc};
 
 use unlade_bundle::version::{Range, range};
 
@@ -42,8 +42,8 @@ pub enum Versions {
     All,
     /// The head of the channel.
     Head,
-    /// The versions in a range.
-    Range(Range),
+    /// The versions in a range, which several choices can share.
+    Range(Arc<Range>),
 }
 
 /// The reason why a text is not a [`Choice`].
@@ -58,14 +58,21 @@ pub enum BadChoice {
     Range(#[source] range::Error),
 }
 
+impl FromStr for Versions {
+    type Err = BadChoice;
+
+    /// Parses a range.
+    fn from_str(text: &str) -> Result<Self, BadChoice> {
+        text.parse().map(Arc::new).map(Self::Range).map_err(BadChoice::Range)
+    }
+}
+
 impl FromStr for Choice {
     type Err = BadChoice;
 
     fn from_str(text: &str) -> Result<Self, BadChoice> {
         let (names, versions) = match text.split_once('@') {
-            Some((names, versions)) => {
-                (names, Versions::Range(versions.parse().map_err(BadChoice::Range)?))
-            }
+            Some((names, versions)) => (names, versions.parse()?),
             None => (text, Versions::All),
         };
         let (package, channels) = match names.split_once(':') {

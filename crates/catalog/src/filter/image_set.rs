@@ -180,23 +180,30 @@ impl ImageSet {
                 })?;
             }
             for package in &operators.packages {
-                let choice = |channels, min: &str, max: &str| {
-                    let versions = between(min, max, full).map_err(|source| Error::Version {
-                        package: package.name.clone(),
-                        source,
-                    })?;
-                    Ok::<_, Error>(Choice { package: package.name.clone(), channels, versions })
+                let versions = |min: &str, max: &str| {
+                    between(min, max, full)
+                        .map_err(|source| Error::Version { package: package.name.clone(), source })
                 };
+                let choice = |channels, versions| Choice {
+                    package: package.name.clone(),
+                    channels,
+                    versions,
+                };
+                let (min, max) = (&*package.min_version, &*package.max_version);
                 if package.channels.is_empty() {
                     let channels = if full { Channels::All } else { Channels::Default };
-                    add(choice(channels, &package.min_version, &package.max_version)?)?;
+                    add(choice(channels, versions(min, max)?))?;
                 }
+                // Thousands of channels can inherit a range of a megabyte, so it is parsed once.
+                let mut inherited: Option<Versions> = None;
                 for channel in &package.channels {
-                    let (min, max) = match (&*channel.min_version, &*channel.max_version) {
-                        ("", "") => (&*package.min_version, &*package.max_version),
-                        own => own,
+                    let versions = match (&*channel.min_version, &*channel.max_version, &inherited)
+                    {
+                        ("", "", Some(inherited)) => inherited.clone(),
+                        ("", "", None) => inherited.insert(versions(min, max)?).clone(),
+                        (min, max, _) => versions(min, max)?,
                     };
-                    add(choice(Channels::Named(vec![channel.name.clone()]), min, max)?)?;
+                    add(choice(Channels::Named(vec![channel.name.clone()]), versions))?;
                 }
             }
         }
@@ -238,12 +245,14 @@ fn between(min: &str, max: &str, full: bool) -> Result<Versions, BadChoice> {
     match range.trim_end() {
         "" if full => Ok(Versions::All),
         "" => Ok(Versions::Head),
-        range => range.parse().map(Versions::Range).map_err(BadChoice::Range),
+        range => range.parse(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::File;
 
@@ -272,6 +281,22 @@ mod tests {
         };
         assert_eq!(channels(16).unwrap(), 16);
         assert!(matches!(channels(17), Err(Error::Choices)));
+    }
+
+    #[test]
+    fn channels_share_the_range_that_they_inherit() {
+        let channels = "{name: a}, {name: b}, {name: c, minVersion: 1.0.0}";
+        let package = format!("{{name: p, minVersion: 1.0.0, channels: [{channels}]}}");
+        let set = parse(&format!("mirror: {{operators: [{{catalog: x, packages: [{package}]}}]}}"));
+        let choices = set.unwrap().choices("x", &Catalog::default()).unwrap();
+        let [a, b, c] = choices.as_slice() else { panic!("{choices:?}") };
+        let [Versions::Range(a), Versions::Range(b), Versions::Range(c)] =
+            [a, b, c].map(|it| &it.versions)
+        else {
+            panic!("{choices:?}")
+        };
+        assert!(Arc::ptr_eq(a, b));
+        assert!(a == c && !Arc::ptr_eq(a, c));
     }
 
     #[test]

@@ -56,11 +56,11 @@ pub enum Error {
     /// The dependencies form too long a chain.
     #[error("the dependencies are nested more than {MAX_DEPTH} levels deep")]
     Depth,
-    /// The ranges of the dependencies would have to be compared with too many versions, or the
-    /// choices select from the same channels too often.
+    /// The ranges of the choices or dependencies would have to be compared with too many versions,
+    /// or the choices select from the same channels too often.
     #[error(
-        "the choices or the version ranges of the dependencies are too many or too long: finding \
-         the versions needs more than {MAX_WORK} units of work"
+        "the choices or the version ranges are too many or too long: finding the versions needs \
+         more than {MAX_WORK} units of work"
     )]
     Work,
 }

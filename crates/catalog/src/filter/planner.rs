@@ -149,9 +149,14 @@ impl<'c> Planner<'c> {
         for (index, channel) in numbered(&indices, self.channels) {
             self.budget.add_work(work(channel)).map_err(|_| Error::Work)?;
             let names = channel.entries.iter().map(|entry| entry.name.as_str());
-            let heads = match choice.versions {
+            let heads = match &choice.versions {
+                Wanted::All => Vec::new(),
                 Wanted::Head => graph::heads(&channel.entries),
-                _ => Vec::new(),
+                Wanted::Range(range) => {
+                    let added = self.budget.add_comparisons(range, channel.entries.len());
+                    added.map_err(|_| Error::Work)?;
+                    Vec::new()
+                }
             };
             let is_in_range = |name: &&str| match &choice.versions {
                 Wanted::All => true,

@@ -232,6 +232,10 @@ fn choices_from_the_same_channel_are_limited() {
         assert_eq!(plan(choice, 100), Ok(()));
         assert_eq!(plan(choice, 10_000), Err(Error::Work));
     }
+    // The channel has 1,000 versions.
+    for (n, expected) in [(1_000, Ok(())), (400_000, Err(Error::Work))] {
+        assert_eq!(plan(&format!("b@>=0.0.0{}", " || 0.0.0".repeat(n)), 1), expected);
+    }
     // A channel that is named several times is one.
     assert_eq!(plan(&format!("b:c{}", ",c".repeat(10_000)), 1), Ok(()));
 }

@@ -56,6 +56,15 @@ impl Budget {
         self.work.add(work, |limit| DrawError::Work { limit })
     }
 
+    /// Adds the work of comparing a number of versions with a range.
+    pub(crate) fn add_comparisons(
+        &mut self,
+        range: &Range,
+        number: usize,
+    ) -> Result<(), DrawError> {
+        self.add_work(range.text_len().saturating_add(MIN_WORK).saturating_mul(number))
+    }
+
     /// Returns, for each version, whether it is in the range `text`. Returns an empty list for an
     /// invalid range, which contains no version: every entry can have one.
     pub(crate) fn compare<'v>(
@@ -64,7 +73,7 @@ impl Budget {
         versions: impl ExactSizeIterator<Item = &'v Version>,
     ) -> Result<Vec<bool>, DrawError> {
         let Ok(range) = text.parse::<Range>() else { return Ok(Vec::new()) };
-        self.add_work(text.len().saturating_add(MIN_WORK).saturating_mul(versions.len()))?;
+        self.add_comparisons(&range, versions.len())?;
         Ok(versions.map(|version| range.matches(version)).collect())
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::MAX_TEXT;
+
 /// Formats text within the quotes of a Mermaid label. Mermaid has no other escapes than `#NUMBER;`.
 ///
 /// Letters, digits, spaces and the punctuation of versions and ranges remain as they are.
@@ -19,9 +21,14 @@ pub(super) fn mermaid_id(text: &str) -> String {
     escape(text, |character| "-._+/".contains(character), |number| format!("_{number}_"))
 }
 
+/// Escapes a text. A result that is longer than all graphs may be is cut, because the caller
+/// refuses it: an escaped character can take seven bytes.
 fn escape(text: &str, is_allowed: impl Fn(char) -> bool, format: impl Fn(u32) -> String) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
+        if escaped.len() > MAX_TEXT {
+            break;
+        }
         if character.is_alphanumeric() || is_allowed(character) {
             escaped.push(character);
         } else {
@@ -58,6 +65,14 @@ mod tests {
             ">=1.0.0 <2.0.0 || !3.0.0-a+b#34;"
         );
         assert_eq!(dot("a\"\\\n"), r#""a\"\\\\n""#);
+    }
+
+    #[test]
+    fn names_that_are_refused_are_not_escaped_to_their_end() {
+        let name = "{".repeat(MAX_TEXT / 3);
+        for escaped in [mermaid_label(&name), mermaid_id(&name), mermaid_range(&name)] {
+            assert!((MAX_TEXT + 1..MAX_TEXT + 10).contains(&escaped.len()), "{}", escaped.len());
+        }
     }
 
     #[test]
