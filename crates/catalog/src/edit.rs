@@ -292,7 +292,8 @@ fn replace(file: &[u8], parts: &[Part], texts: &BTreeMap<usize, String>) -> Vec<
     changed
 }
 
-/// Reads the documents of a file, and calls `visit` with the index, the digest and the meta of each.
+/// Reads the documents of a file, and calls `visit` with the index, the digest and the meta of
+/// each.
 fn read(
     file: &[u8],
     limits: &Limits,
