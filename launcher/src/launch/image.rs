@@ -268,18 +268,17 @@ impl RequestedImage<'_> {
     fn observe_tag(&self, seen: &Sighting) -> ImageComparison {
         let part = self.part.of(seen);
         let is_observed = self.is_observed(seen);
-        let is_lost = seen.is_lost && !is_observed;
         // Admission changes an image before the pod exists, so someone else has changed this one.
-        if part.is_changed() || is_lost || (self.is_program && !is_observed) {
+        if part.is_changed() || (!is_observed && (seen.is_lost || self.is_program)) {
             let why = self.unverified(seen, None).with_transience(true);
             return ImageComparison::Suspect(observe(part, None), why);
         }
         // A policy may have replaced the tag by its digest.
         let reported = part.reported().filter(|_| is_observed || self.is_writer);
-        let reported = reported.map(|digest| (digest, self.source));
         let named = || part.named().filter(|_| is_observed);
-        let named = || named().map(|digest| (digest, DigestSource::PodReference));
-        let observed = observe(part, reported.or_else(named));
+        let digest = reported.map(|digest| (digest, self.source));
+        let digest = digest.or_else(|| Some((named()?, DigestSource::PodReference)));
+        let observed = observe(part, digest);
         if self.needs_report && observed.digest.is_none() && !part.has_reported {
             ImageComparison::Open(observed, None)
         } else {

@@ -26,7 +26,7 @@ use crate::{Failure, Reason};
 
 use seen::{apply_keyed, apply_single};
 
-pub(super) use seen::{Presence, Seen};
+pub(super) use seen::{Presence, Seen, is_over};
 
 /// The duration of one watch in seconds, after which it is restarted. A connection that was
 /// silently lost is noticed five seconds later.

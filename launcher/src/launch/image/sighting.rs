@@ -28,9 +28,7 @@ pub(in crate::launch) struct Sighting {
     n_specs: i64,
     /// Whether the pod had a specification that was not observed.
     pub(super) has_unseen: bool,
-    /// Whether all containers have ended, so that none of them starts again.
-    is_over: bool,
-    /// Whether the watch has lost the pod, so that others can change it unobserved.
+    /// Whether the watch no longer shows the pod, so that others can change it unobserved.
     pub(super) is_lost: bool,
     /// The container that installs the unpacker.
     pub(super) install: PartImages,
@@ -88,8 +86,6 @@ impl Sighting {
             self.has_unseen |= n_specs > self.n_specs + 1;
             self.n_specs = self.n_specs.max(n_specs);
         }
-        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-        self.is_over = matches!(phase, Some("Failed" | "Succeeded"));
         if let Some(spec) = &pod.spec {
             self.note_spec(spec);
         }
@@ -108,9 +104,9 @@ impl Sighting {
         }
     }
 
-    /// Notes that the watch has lost the pod although it was not deleted, as far as is known.
+    /// Notes that the watch no longer shows the pod, although no deletion was observed.
     pub(in crate::launch) fn note_loss(&mut self) {
-        self.is_lost |= !self.is_over;
+        self.is_lost = true;
     }
 
     /// Returns the image volume with this name.

@@ -59,12 +59,6 @@ pub(in crate::launch) fn has_failed(pod: &Pod) -> bool {
     phase == Some("Failed") || pod.metadata.deletion_timestamp.is_some()
 }
 
-/// Checks whether all containers of the pod have ended.
-pub(super) fn is_over(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    matches!(phase, Some("Failed" | "Succeeded"))
-}
-
 /// Checks whether the container that writes the ConfigMap has started.
 pub(super) fn has_started(pod: &Pod) -> bool {
     unpack(pod).is_some_and(was_created)

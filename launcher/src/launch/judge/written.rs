@@ -7,11 +7,11 @@ use kube::ResourceExt;
 use unlade_bundle::Limits;
 use unlade_config_map::{decode, mark};
 
-use super::pod_progress::{attempt_pods, is_over, writers};
+use super::pod_progress::{attempt_pods, writers};
 use super::{Attempt, Conclusion, Judge, State, Waiting, Written};
 use crate::launch::decision::AttemptEnd;
 use crate::launch::image::{Comparison, Sighting, compare, compare_writer};
-use crate::launch::watch::{Presence, Seen};
+use crate::launch::watch::{Presence, Seen, is_over};
 use crate::{Failure, Reason};
 
 /// The maximum number of pods that are observed. A Job of a launch has a few.
@@ -73,7 +73,7 @@ pub(in crate::launch) fn bears_mark(config_map: &ConfigMap, attempt: &Attempt) -
 }
 
 /// Verifies that the content matches its marks, and that it is the content that the pods of the
-/// attempt wrote. Whoever can change the ConfigMap can also change its marks, but only a pod and
+/// attempt wrote. A user who can change the ConfigMap can also change its marks, but only a pod and
 /// its node can write the termination message of the pod. The message may not exist yet.
 pub(in crate::launch) fn verify_content(
     config_map: &ConfigMap,
@@ -103,8 +103,8 @@ fn marked<'s>(seen: &'s Seen, attempt: &Attempt) -> Option<&'s ConfigMap> {
 }
 
 /// Compares the images of the attempt with the requested ones. Only a writer of the content counts
-/// if its termination message names the content. So whoever accepts content must first check with
-/// [`verify_content`] that it has the digest in that message.
+/// if its termination message names the content. So a caller that accepts content must first check
+/// with [`verify_content`] that it has the digest in that message.
 pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison {
     let job = seen.job.object().map(Sighting::from_job);
     let mut pods: Vec<_> =
@@ -126,15 +126,14 @@ pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison 
     let n_observed = pods.iter().filter(|pod| pod.is_controlled_by(&attempt.uid)).count();
     match comparison {
         Comparison::Same(mut images) if n_pods(seen) > n_observed => {
+            if !attempt.wanted.bundle.is_digest() {
+                (images.bundle.digest, images.bundle.digest_source) = (None, None);
+                return Comparison::Open(images, None);
+            }
             let job = &attempt.job;
             let message =
                 format!("a pod of the Job {job} was not observed, and may have used another image");
-            let failure = Failure::new(Reason::ImageUnverified, message);
-            let is_digest = attempt.wanted.bundle.is_digest();
-            if !is_digest {
-                (images.bundle.digest, images.bundle.digest_source) = (None, None);
-            }
-            Comparison::Open(images, is_digest.then_some(failure))
+            Comparison::Open(images, Some(Failure::new(Reason::ImageUnverified, message)))
         }
         comparison => comparison,
     }

@@ -53,31 +53,43 @@ pub(in crate::launch) struct Seen {
 impl Seen {
     /// Adds the images of a version of a pod.
     pub(in crate::launch) fn note(&mut self, pod: &Pod) {
-        self.sighting(pod).note(pod);
+        sighting(&mut self.images, pod).note(pod);
     }
 
     /// Notes that a new list of the pods is complete. It lacks those that were deleted, and those
-    /// that the watch has lost.
+    /// whose label was removed.
     pub(in crate::launch) fn note_list(&mut self, listed: &BTreeMap<String, Pod>) {
         for (name, pod) in &self.pods {
-            let is_listed = listed.get(name).is_some_and(|it| it.uid() == pod.uid());
-            if !is_listed && pod.metadata.deletion_timestamp.is_none() {
-                self.images.entry(pod.uid().unwrap_or_default()).or_default().note_loss();
+            if listed.get(name).is_none_or(|it| it.uid() != pod.uid()) {
+                note_absence(&mut self.images, pod);
             }
         }
     }
 
-    /// Notes that the watch reports a pod as deleted. Removing the label of a pod does that too.
+    /// Notes that the watch reports a pod as deleted. It does so for a pod whose label was removed,
+    /// too.
     pub(in crate::launch) fn note_deletion(&mut self, pod: &Pod) {
         self.note(pod);
-        if pod.metadata.deletion_timestamp.is_none() {
-            self.sighting(pod).note_loss();
-        }
+        note_absence(&mut self.images, pod);
     }
+}
 
-    fn sighting(&mut self, pod: &Pod) -> &mut Sighting {
-        self.images.entry(pod.uid().unwrap_or_default()).or_default()
+/// Checks whether all containers of the pod have ended, so that none of them starts again.
+pub(in crate::launch) fn is_over(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Failed" | "Succeeded"))
+}
+
+/// Notes that the watch no longer shows a pod, whose last observed version this is. The pod can
+/// still run if it has not ended and its deletion was not observed.
+fn note_absence(images: &mut BTreeMap<String, Sighting>, pod: &Pod) {
+    if pod.metadata.deletion_timestamp.is_none() && !is_over(pod) {
+        sighting(images, pod).note_loss();
     }
+}
+
+fn sighting<'i>(images: &'i mut BTreeMap<String, Sighting>, pod: &Pod) -> &'i mut Sighting {
+    images.entry(pod.uid().unwrap_or_default()).or_default()
 }
 
 // `kube::runtime::reflector` applies changes in the same way, but to a store behind a lock that
