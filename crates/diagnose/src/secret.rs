@@ -5,12 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::alphabet;
-use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use k8s_openapi::api::core::v1::Secret;
 use serde::Deserialize;
 use serde_json::Value;
+use unlade_yaml::base64;
 
 use super::bound::quoted;
 use super::{Evidence, Failure, ObjectRef, Reason};
@@ -28,12 +26,6 @@ const MAX_SECRET: usize = 1 << 20;
 /// The fields of an entry that the kubelet reads. All of them are text.
 const FIELDS: [&str; 4] = [AUTH, "username", "password", "email"];
 const AUTH: &str = "auth";
-
-/// Base64 with padding. Like Go, it ignores the unused bits before the padding.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
-);
 
 type Entry = BTreeMap<String, Value>;
 type Auths = BTreeMap<String, Option<Entry>>;
@@ -125,12 +117,12 @@ fn is_valid(entry: Option<&Entry>) -> bool {
 
 /// Checks whether `text` is the base64 of a user and a password, with padding or without it.
 fn is_login(text: &str) -> bool {
-    // Go skips line breaks.
+    // Line breaks are no part of the length that padding completes.
     let mut text = text.replace(['\r', '\n'], "");
     if !text.trim_end().ends_with('=') {
         text.extend(std::iter::repeat_n('=', text.len().wrapping_neg() % 4));
     }
-    BASE64.decode(text).is_ok_and(|login| login.contains(&b':'))
+    base64::decode(text).is_ok_and(|login| login.contains(&b':'))
 }
 
 /// Returns the content of the pull secret `name` as the JSON of a file of docker (`config.json`).

@@ -106,7 +106,7 @@ pub(super) const BOUNDARIES: [Boundary; 23] = [
         crate_name: "unlade-diagnose",
         purpose: "why a launch failed: pods, Jobs, pull secrets and errors of requests, classified",
         directory: "crates/diagnose",
-        may_name: &["unlade-config-map", "unlade-name", "unlade-text"],
+        may_name: &["unlade-config-map", "unlade-name", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBE, SYSTEM, TERMINAL, YAML],
         ..PURE
     },
