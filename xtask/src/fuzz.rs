@@ -39,7 +39,7 @@ const FLAGS: [&str; 11] = [
 const LENGTH: u32 = 64 << 10;
 /// The time in seconds after which a target ends if one input takes longer. It is generous, because
 /// the machine may be busy; the targets also limit the processor time of each input.
-const TIMEOUT: u32 = 120;
+const TIMEOUT: u32 = 900;
 /// The maximum resident memory of a target, in MiB. It includes the corpus, and freed memory that
 /// the allocator keeps; the targets also limit the memory of each input.
 const MEMORY: u32 = 2_048;
