@@ -230,12 +230,28 @@ fn a_hard_link_keeps_what_it_shared_when_the_other_name_changes() {
 
 #[test]
 fn a_hard_link_to_no_file_is_refused() {
-    for target in ["manifests/none", "manifests/x", "etc/none", "/etc/none", "../x", "metadata"] {
+    for target in ["manifests/none", "manifests/x", "etc/none", "/etc/none", "metadata"] {
         let text = refusal(read_over_bundle(Tar::new().hard_link("manifests/x", target)));
         assert!(
             text.contains(&format!("manifests/x -> {target} does not lead to a file")),
             "{text}"
         );
+    }
+}
+
+#[test]
+fn a_hard_link_whose_target_needs_more_than_cleaning_is_refused() {
+    let lower = || Tar::bundle().link("a/l", "/z/q").file("a/f", "").file("f", "").link("x", "f");
+    for path in ["manifests/x", "etc/x"] {
+        for target in ["a/l/../f", "../f", "x/", "x/.", ".", "/"] {
+            let upper = Tar::new().hard_link(path, target);
+            let text = refusal(read_layers(&[lower(), upper].map(Layer::plain)));
+            assert!(text.contains("the target of the hard link"), "{path} -> {target}: {text}");
+        }
+        for target in ["/a/./f", ".//f"] {
+            let upper = Tar::new().hard_link(path, target);
+            read_layers(&[lower(), upper].map(Layer::plain)).unwrap();
+        }
     }
 }
 
