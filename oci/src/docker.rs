@@ -96,9 +96,10 @@ fn selectable_names(items: &[DockerImage]) -> Vec<String> {
     names.collect()
 }
 
-/// Returns the digest in a path such as `HEX.json` or `blobs/sha256/HEX`.
+/// Returns the digest in a path such as `HEX.json`, `blobs/sha256/HEX`, or crane's `sha256:HEX`.
 fn digest_in_path(path: &str) -> Option<Digest> {
     let name = path.rsplit('/').next()?;
     let hex = name.strip_suffix(".json").unwrap_or(name);
+    let hex = hex.strip_prefix("sha256:").unwrap_or(hex);
     digest::parse(&format!("sha256:{hex}")).ok()
 }

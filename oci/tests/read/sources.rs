@@ -76,6 +76,25 @@ fn docker_archives_of_each_age_are_read() {
 }
 
 #[test]
+fn a_docker_archive_of_crane_with_two_tags_of_one_image_is_read() {
+    let layer = Layer::plain(Tar::bundle());
+    let config = configuration(std::slice::from_ref(&layer), "amd64").to_string();
+    let id = digest(config.as_bytes());
+    let item = |tag| json!({"Config": id, "RepoTags": [tag], "Layers": ["l.tar.gz"]});
+    // crane writes the configuration once for each tag.
+    let tar = || Tar::new().file(&id, &config).file("l.tar.gz", &layer.tar);
+    let items = json!([item("x.io/b:1"), item("x.io/b:2")]);
+    let place = Place::new();
+    let file = place.file("a.tar", &docker_archive(&items, tar().file(&id, &config)));
+    let image = read(&format!("docker-archive:{}:x.io/b:2", file.display())).unwrap();
+    assert_eq!(manifests(&image), [("csv.yaml", SAME)]);
+    // The name is a digest, which must match.
+    let file = place.file("b.tar", &docker_archive(&items, tar().file(&id, format!("{config} "))));
+    let error = refusal(read(&format!("docker-archive:{}:@0", file.display())));
+    assert!(error.contains(&id), "{error}");
+}
+
+#[test]
 fn an_archive_of_both_kinds_is_read_as_a_layout() {
     let layout = Layout::of(&[Layer::plain(Tar::bundle())]);
     let mut files = layout.all_files();
