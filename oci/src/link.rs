@@ -243,9 +243,10 @@ impl Links {
     }
 }
 
-/// Counts the time to look up each part of `path`.
+/// Counts the time to look up each part of `path`, and to copy and hash its bytes.
 fn count_parts(path: &[u8], budget: &Budget) -> io::Result<()> {
-    budget.count_read(limit::PART * (1 + path::ancestors(path).count() as u64))
+    let n_parts = 1 + path::ancestors(path).count() as u64;
+    budget.count_read(limit::PART * n_parts + path.len() as u64)
 }
 
 fn hash_part(hasher: &mut DefaultHasher, part: &[u8]) {
