@@ -288,6 +288,7 @@ fn an_index_of_many_images_names_the_first() {
     let image = layout.image(&[Layer::plain(Tar::bundle())], "amd64");
     layout.manifests =
         (0..10_000).map(|n| named(image.clone(), &format!("name-{n}"))).collect::<Vec<Value>>();
+    layout.manifests[9_999]["digest"] = json!(digest(b""));
     let place = Place::new();
     let path = place.layout(&layout);
     for select in ["", ":none"] {

@@ -183,6 +183,20 @@ fn a_name_of_several_images_is_refused() {
 }
 
 #[test]
+fn an_image_with_two_names_needs_no_selection() {
+    let mut layout = Layout::new();
+    let image = layout.image(&[Layer::plain(Tar::bundle())], "amd64");
+    layout.manifests = vec![named(image.clone(), "1"), named(image, "latest")];
+    let place = Place::new();
+    let image = read(&format!("oci:{}", place.layout(&layout).display())).unwrap();
+    assert_eq!((image.name.as_deref(), manifests(&image).len()), (Some("1"), 1));
+    let other = layout.image(&[Layer::plain(Tar::new())], "amd64");
+    layout.manifests.push(named(other, "2"));
+    let error = refusal(read(&format!("oci:{}", place.layout(&layout).display())));
+    assert!(error.contains("several images"), "{error}");
+}
+
+#[test]
 fn containerd_writes_the_whole_name() {
     let mut layout = Layout::new();
     let mut image = layout.image(&[Layer::plain(Tar::bundle())], "amd64");
