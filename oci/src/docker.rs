@@ -79,10 +79,16 @@ fn choose<'a>(
             let tags = items.iter().flat_map(|item| {
                 item.repo_tags.iter().flatten().map(move |tag| (item, tag.clone()))
             });
-            tags.into_iter()
-                .find(|(_, tag)| is_same_image(tag, name))
-                .map(|(item, tag)| (item, Some(tag)))
-                .ok_or_else(|| not_found(select))
+            let named: Vec<_> = tags.filter(|(_, tag)| is_same_image(tag, name)).collect();
+            let mut files: Vec<_> = named.iter().map(|(item, _)| &item.config).collect();
+            files.dedup();
+            // containers/image selects the first one, and Docker gives the name to the last one.
+            if files.len() > 1 {
+                let digests = files.into_iter().map(|file| excerpt::shorten(file)).collect();
+                return Err(Error::SameName { name: excerpt::shorten(name), digests });
+            }
+            let first = named.into_iter().next().ok_or_else(|| not_found(select))?;
+            Ok((first.0, Some(first.1)))
         }
         (Some(select @ Select::Digest(_)), _) => Err(not_found(select)),
     }

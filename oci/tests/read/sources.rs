@@ -95,6 +95,35 @@ fn a_docker_archive_of_crane_with_two_tags_of_one_image_is_read() {
 }
 
 #[test]
+fn a_tag_of_several_images_of_a_docker_archive_is_refused() {
+    let layers = ["1", "2"].map(|text| Layer::plain(Tar::bundle().file("manifests/x", text)));
+    let tar = layers.iter().enumerate().fold(Tar::new(), |tar, (at, layer)| {
+        let config = configuration(std::slice::from_ref(layer), "amd64").to_string();
+        tar.file(&format!("{at}.json"), config).file(&format!("{at}.tar"), &layer.tar)
+    });
+    let item = |at: usize, tag: &str| {
+        let [config, layer] = ["json", "tar"].map(|end| format!("{at}.{end}"));
+        json!({"Config": config, "RepoTags": [tag], "Layers": [layer]})
+    };
+    let items = json!([
+        item(0, "x.io/a:1"),
+        item(1, "x.io/a:1"),
+        item(1, "b"),
+        item(1, "docker.io/library/b:latest"),
+    ]);
+    let place = Place::new();
+    let file = place.file("a.tar", &docker_archive(&items, tar));
+    let source = format!("docker-archive:{}", file.display());
+    let error = read(&format!("{source}:x.io/a:1")).unwrap_err();
+    let text = unlade_text::chain(&error);
+    assert!(text.contains("several images have the name x.io/a:1: 0.json, 1.json"), "{text}");
+    assert!(error.hint().unwrap().contains("@0"));
+    for select in ["b", "@0", "@1"] {
+        assert!(read(&format!("{source}:{select}")).is_ok(), "{select}");
+    }
+}
+
+#[test]
 fn an_archive_of_both_kinds_is_read_as_a_layout() {
     let layout = Layout::of(&[Layer::plain(Tar::bundle())]);
     let mut files = layout.all_files();
