@@ -79,10 +79,16 @@ fn choose<'a>(
             let tags = items.iter().flat_map(|item| {
                 item.repo_tags.iter().flatten().map(move |tag| (item, tag.clone()))
             });
-            tags.into_iter()
-                .find(|(_, tag)| is_same_image(tag, name))
-                .map(|(item, tag)| (item, Some(tag)))
-                .ok_or_else(|| not_found(select))
+            let named: Vec<_> = tags.filter(|(_, tag)| is_same_image(tag, name)).collect();
+            let mut files: Vec<_> = named.iter().map(|(item, _)| &item.config).collect();
+            files.dedup();
+            // containers/image selects the first one, and Docker gives the name to the last one.
+            if files.len() > 1 {
+                let digests = files.into_iter().map(|file| excerpt::shorten(file)).collect();
+                return Err(Error::SameName { name: excerpt::shorten(name), digests });
+            }
+            let first = named.into_iter().next().ok_or_else(|| not_found(select))?;
+            Ok((first.0, Some(first.1)))
         }
         (Some(select @ Select::Digest(_)), _) => Err(not_found(select)),
     }
@@ -96,9 +102,10 @@ fn selectable_names(items: &[DockerImage]) -> Vec<String> {
     names.collect()
 }
 
-/// Returns the digest in a path such as `HEX.json` or `blobs/sha256/HEX`.
+/// Returns the digest in a path such as `HEX.json`, `blobs/sha256/HEX`, or crane's `sha256:HEX`.
 fn digest_in_path(path: &str) -> Option<Digest> {
     let name = path.rsplit('/').next()?;
     let hex = name.strip_suffix(".json").unwrap_or(name);
+    let hex = hex.strip_prefix("sha256:").unwrap_or(hex);
     digest::parse(&format!("sha256:{hex}")).ok()
 }

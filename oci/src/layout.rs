@@ -75,7 +75,7 @@ pub(crate) fn root(
         let images: Vec<_> = index.manifests().iter().filter(|found| is_image(found)).collect();
         match images.as_slice() {
             [] => return Err(Error::Empty),
-            [image] => Target::from_descriptor(image),
+            [image, others @ ..] if are_names(others, image) => Target::from_descriptor(image),
             _ => return Err(Error::Several { images: selectable_names(index.manifests()) }),
         }
     };
@@ -220,20 +220,23 @@ fn only(
     if let [descriptor] = descriptors {
         return Ok(Target::from_descriptor(descriptor));
     }
-    let mut images = descriptors.iter().filter(|descriptor| is_image(descriptor));
-    match (images.next(), images.next()) {
-        (None, _) => Err(Error::Empty),
-        (Some(descriptor), None) => Ok(Target::from_descriptor(descriptor)),
+    let images: Vec<_> = descriptors.iter().filter(|found| is_image(found)).collect();
+    let is_for_platform =
+        |found: &&Descriptor| names(found).next().is_none() && found.platform().is_some();
+    match images.as_slice() {
+        [] => Err(Error::Empty),
+        [image, others @ ..] if are_names(others, image) => Ok(Target::from_descriptor(image)),
         // Some builders list the images for several platforms directly in index.json.
-        _ if descriptors
-            .iter()
-            .filter(|found| is_image(found))
-            .all(|found| names(found).next().is_none() && found.platform().is_some()) =>
-        {
+        images if images.iter().all(is_for_platform) => {
             for_platform(store, descriptors, platform, budget).map(Target::from_descriptor)
         }
         _ => Err(Error::Several { images: selectable_names(descriptors) }),
     }
+}
+
+/// Checks whether the entries `others` only give `image` more names.
+fn are_names(others: &[&Descriptor], image: &Descriptor) -> bool {
+    others.iter().all(|other| other.digest() == image.digest())
 }
 
 fn annotation<'a>(descriptor: &'a Descriptor, key: &str) -> Option<&'a str> {

@@ -18,6 +18,9 @@ pub const PATH: usize = 4_095;
 /// The maximum number of slashes in the path of an entry, or in the target of a link. The deepest
 /// trees in use, of JavaScript packages, have about 30.
 pub const DEPTH: usize = 128;
+/// The maximum length of each name in the platform of an image, such as its operating system, in
+/// bytes. The names in use have at most 20.
+pub const PLATFORM: usize = 128;
 /// The maximum window size of a zstd frame, in bytes. Builders use at most 32 MiB
 /// (`klauspost/compress`, `SpeedBestCompression`). RFC 8878 recommends supporting 8 MiB.
 pub const WINDOW: u64 = 32 << 20;

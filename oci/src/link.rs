@@ -19,6 +19,9 @@ const MAX_FOLLOWED: usize = 40;
 /// The memory for a link besides its target, in bytes.
 const OVERHEAD: u64 = 64;
 
+/// The possible targets of a link, without duplicates.
+type Targets = Vec<Box<[u8]>>;
+
 /// The links of the entries so far.
 ///
 /// It keeps the hashes of their paths, because an image can have a hundred thousand links. The key
@@ -28,7 +31,9 @@ const OVERHEAD: u64 = 64;
 /// entry for a directory comes before it.
 #[derive(Default)]
 pub(crate) struct Links {
-    targets: HashMap<u64, Box<[u8]>>,
+    /// The targets of the link at each path. A link has several if only some engines have replaced
+    /// it: those that follow another link to its path.
+    targets: HashMap<u64, Targets>,
     state: RandomState,
     /// The memory for all links, in bytes.
     size: u64,
@@ -45,8 +50,8 @@ pub(crate) struct Inside {
 impl Links {
     /// Records the entry at `path`. Returns the path that leads through a link if an engine could
     /// put the entry at a path that matters, or could remove such a path by the `whiteout` or
-    /// replace it with the directory of the whiteout. Also returns it if engines could disagree
-    /// about the target of a hard link.
+    /// replace it with the directory of the whiteout. Also returns a path that leads through too
+    /// many links, which can be the target of a hard link.
     ///
     /// # Errors
     ///
@@ -72,39 +77,35 @@ impl Links {
         };
         let above = self.above(path, budget)?;
         let inside = || above.map(|link| Inside { path: path.to_owned(), link: link.to_owned() });
-        let mut others = match above {
+        let mut places = match above {
             Some(_) => match self.places(path, budget)? {
                 Some(places) if !places.iter().any(is_changed) => places,
                 _ => return Ok(inside()),
             },
             None => Vec::new(),
         };
-        let target = match entry.kind {
+        let targets = match entry.kind {
             _ if whiteout.is_some() => return Ok(None),
             kind if kind.is_skipped_by_some() => return Ok(None),
-            Kind::Symlink => Some(entry.link.clone()),
-            Kind::HardLink => match self.target_of_hard_link(&entry.link, budget)? {
-                Ok(target) => target,
+            Kind::Symlink => vec![entry.link.as_slice().into()],
+            Kind::HardLink => match self.targets_of_hard_link(&entry.link, budget)? {
+                Ok(targets) => targets,
                 Err(inside) => return Ok(Some(inside)),
             },
-            _ => None,
+            _ => Targets::new(),
         };
-        self.set(path, target.as_deref(), budget)?;
-        let Some(target) = target else { return Ok(None) };
-        others.retain(|place| place != path);
-        for place in others {
+        places.retain(|place| place != path && !targets.is_empty());
+        for place in places {
             // Only some engines replace the link that is there.
-            if self.target(&place).is_some_and(|before| before != target) {
-                return Ok(inside());
-            }
-            self.set(&place, Some(&target), budget)?;
+            self.set(&place, [self.targets(&place), &targets].concat(), budget)?;
         }
+        self.set(path, targets, budget)?;
         Ok(None)
     }
 
     /// Checks whether a link is at `path`.
     pub(crate) fn contains(&self, path: &[u8]) -> bool {
-        self.target(path).is_some()
+        !self.targets(path).is_empty()
     }
 
     /// Returns the outermost link among the parents of `path`.
@@ -159,14 +160,15 @@ impl Links {
                 let above = resolved.last().map(|(_, hasher): &(_, DefaultHasher)| hasher.clone());
                 let mut hasher = above.unwrap_or_else(|| self.state.build_hasher());
                 hash_part(&mut hasher, part);
-                let target = self.targets.get(&hasher.finish());
-                if let Some(target) = target.filter(|_| !is_known && !rest.is_empty()) {
+                let targets = self.targets.get(&hasher.finish());
+                let targets = targets.filter(|_| !is_known && !rest.is_empty());
+                for target in targets.into_iter().flatten() {
                     let directory = match target.first() {
                         Some(b'/') => Path::new(),
                         _ => join(&resolved),
                     };
                     let known = directory.len();
-                    let followed = [&directory, &**target, rest].join(&b'/');
+                    let followed = [directory.as_slice(), target, rest].join(&b'/');
                     if path::is_too_long(&followed) || places.len() + pending.len() >= MAX_FOLLOWED
                     {
                         return Ok(None);
@@ -177,52 +179,59 @@ impl Links {
             }
             places.push(join(&resolved));
         }
+        // Several targets can lead to one place.
+        places.sort_unstable();
+        places.dedup();
         Ok(Some(places))
     }
 
-    /// Returns the target of the symbolic link that a hard link leads to, if it leads to one.
-    /// Returns the path of that link instead if engines could find it at different places.
-    fn target_of_hard_link(
+    /// Returns the targets of the symbolic link that a hard link leads to, if it leads to one.
+    /// Returns the path of that link instead if it leads through too many links.
+    fn targets_of_hard_link(
         &self,
         link: &[u8],
         budget: &Budget,
-    ) -> io::Result<Result<Option<Path>, Inside>> {
-        let Some(path) = path::normalize(link) else { return Ok(Ok(None)) };
+    ) -> io::Result<Result<Targets, Inside>> {
+        let Some(path) = path::normalize(link) else { return Ok(Ok(Targets::new())) };
         let Some(above) = self.above(&path, budget)? else {
-            return Ok(Ok(self.target(&path).map(<[u8]>::to_owned)));
+            return Ok(Ok(self.targets(&path).to_vec()));
         };
-        let places = self.places(&path, budget)?;
-        if places.is_some_and(|places| places.iter().all(|place| self.target(place).is_none())) {
-            return Ok(Ok(None));
-        }
-        let link = above.to_owned();
-        Ok(Err(Inside { path, link }))
+        let Some(places) = self.places(&path, budget)? else {
+            let link = above.to_owned();
+            return Ok(Err(Inside { path, link }));
+        };
+        Ok(Ok(places.iter().flat_map(|place| self.targets(place)).cloned().collect()))
     }
 
-    /// Returns the target of the link at `path`, if one is there.
-    fn target(&self, path: &[u8]) -> Option<&[u8]> {
-        self.targets.get(&self.hash(path)).map(AsRef::as_ref)
+    /// Returns the targets of the link at `path`. Without a link, they are empty.
+    fn targets(&self, path: &[u8]) -> &[Box<[u8]>] {
+        self.targets.get(&self.hash(path)).map_or(&[], Vec::as_slice)
     }
 
-    /// Records an entry at `path`, which is a link if it has a target.
+    /// Records an entry at `path`, which is a link if it has targets.
     ///
     /// # Errors
     ///
-    /// Returns an error if the links take more memory than the names of an image may.
-    fn set(&mut self, path: &[u8], target: Option<&[u8]>, budget: &Budget) -> io::Result<()> {
-        if target.is_none() && self.targets.is_empty() {
+    /// Returns an error if the links take more memory than the names of an image may, or if copying
+    /// their targets takes too much time.
+    fn set(&mut self, path: &[u8], mut targets: Targets, budget: &Budget) -> io::Result<()> {
+        if targets.is_empty() && self.targets.is_empty() {
             return Ok(());
         }
-        let hash = self.hash(path);
-        let size = |target: &[u8]| OVERHEAD + target.len() as u64;
-        let before = match target {
-            Some(target) => {
-                self.size += size(target);
-                self.targets.insert(hash, target.into())
-            }
-            None => self.targets.remove(&hash),
+        targets.sort();
+        targets.dedup();
+        let size = |targets: &Targets| {
+            targets.iter().map(|target| OVERHEAD + target.len() as u64).sum::<u64>()
         };
-        self.size -= before.as_deref().map_or(0, size);
+        let hash = self.hash(path);
+        budget.count_read(size(&targets))?;
+        self.size += size(&targets);
+        let before = if targets.is_empty() {
+            self.targets.remove(&hash)
+        } else {
+            self.targets.insert(hash, targets)
+        };
+        self.size -= before.as_ref().map_or(0, size);
         let limit = budget.limits.names;
         if self.size > limit { Err(Exceeded::Names { limit }.into()) } else { Ok(()) }
     }
@@ -234,9 +243,10 @@ impl Links {
     }
 }
 
-/// Counts the time to look up each part of `path`.
+/// Counts the time to look up each part of `path`, and to copy and hash its bytes.
 fn count_parts(path: &[u8], budget: &Budget) -> io::Result<()> {
-    budget.count_read(limit::PART * (1 + path::ancestors(path).count() as u64))
+    let n_parts = 1 + path::ancestors(path).count() as u64;
+    budget.count_read(limit::PART * n_parts + path.len() as u64)
 }
 
 fn hash_part(hasher: &mut DefaultHasher, part: &[u8]) {
@@ -266,7 +276,8 @@ mod tests {
         let budget = Budget::new(Limits::default());
         let mut all = Links::default();
         for (path, target) in links {
-            all.set(path.as_bytes(), Some(target.as_bytes()), &budget).unwrap();
+            let targets = [all.targets(path.as_bytes()), &[target.as_bytes().into()]].concat();
+            all.set(path.as_bytes(), targets, &budget).unwrap();
         }
         all
     }
@@ -288,6 +299,9 @@ mod tests {
             ("A", "x/y/t"),
             ("A/B", "../manifests"),
             ("x/y/t/B", "../manifests"),
+            ("two", "one"),
+            ("two", "./one"),
+            ("two", "/opt"),
         ]);
         for (path, expected) in [
             ("usr/lib/a", &["usr/lib/a"][..]),
@@ -295,6 +309,7 @@ mod tests {
             ("lib/a", &["lib/a", "usr/lib/a"]),
             ("lib/x/a", &["lib/x/a", "usr/lib/x/a", "opt/x/a", "manifests/a"]),
             ("up/a", &["up/a", "a/a", "manifests/a"]),
+            ("two/a", &["two/a", "one/a", "opt/a"]),
             ("A/B/a", &["A/B/a", "manifests/a", "x/y/t/B/a", "x/y/manifests/a"]),
         ] {
             let mut found = places(&links, path).unwrap();
@@ -322,12 +337,28 @@ mod tests {
     fn links_may_be_replaced_and_have_a_limit() {
         let budget = Budget::new(Limits::default().with_names(200));
         let mut links = Links::default();
-        links.set(b"a", Some(&[b'x'; 100]), &budget).unwrap();
-        links.set(b"a", Some(b"y"), &budget).unwrap();
-        links.set(b"b", Some(b"y"), &budget).unwrap();
+        let target = |length| vec![vec![b'x'; length].into()];
+        links.set(b"a", target(100), &budget).unwrap();
+        links.set(b"a", target(1), &budget).unwrap();
+        links.set(b"b", target(1), &budget).unwrap();
         assert_eq!(links.above(b"a/b/c", &budget).unwrap(), Some(&b"a"[..]));
-        links.set(b"a", None, &budget).unwrap();
+        links.set(b"a", Targets::new(), &budget).unwrap();
         assert_eq!(links.above(b"a/b/c", &budget).unwrap(), None);
-        assert!(links.set(b"c", Some(&[b'x'; 100]), &budget).is_err());
+        assert!(links.set(b"c", target(100), &budget).is_err());
+    }
+
+    #[test]
+    fn each_target_of_a_link_counts_as_memory_and_as_time() {
+        let all: Targets = (0..10_u8).map(|at| Box::from([at].as_slice())).collect();
+        let set_twice = |budget: Budget| {
+            let mut links = Links::default();
+            [b"a", b"b"].iter().all(|path| links.set(*path, all.clone(), &budget).is_ok())
+        };
+        // Ten targets with 65 bytes each, twice.
+        for (size, is_allowed) in [(1_299, false), (1_300, true)] {
+            let names = Limits::default().with_names(size);
+            let read = Limits::default().with_unpacked(size);
+            assert_eq!([names, read].map(|it| set_twice(Budget::new(it))), [is_allowed; 2]);
+        }
     }
 }

@@ -61,7 +61,7 @@ pub enum Error {
     SameName {
         /// The name.
         name: String,
-        /// The digests of the images.
+        /// The digests of the images, or the names of their configurations in a docker archive.
         digests: Vec<String>,
     },
     /// The selected image does not exist.

@@ -55,6 +55,13 @@ pub(crate) fn is_too_long(written: &[u8]) -> bool {
         || written.split(|byte| *byte == b'/').nth(limit::DEPTH + 1).is_some()
 }
 
+/// Checks whether `target`, the target of a hard link, names the same file if an engine cleans it
+/// before it follows links. Without cleaning, `..` leads to the parent of the directory to which a
+/// link leads, and a slash at the end follows a link. Builders write the path of an earlier entry.
+pub(crate) fn is_clean_target(target: &[u8]) -> bool {
+    parts(target).all(|part| part != b"..") && !matches!(name(target), b"" | b".")
+}
+
 /// Returns the parent directories of `path` without the root, outermost first.
 pub(crate) fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');

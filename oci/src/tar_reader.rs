@@ -235,6 +235,9 @@ fn combine<R: Read>(
     if size > 0 && !matches!(found.kind, Kind::File | Kind::Sparse | Kind::Other(_)) {
         return Err(Fault::Data.into());
     }
+    if found.kind == Kind::HardLink && !path::is_clean_target(&found.link) {
+        return Err(Fault::HardLink.into());
+    }
     match (found.kind, pax.sparse) {
         (Kind::Sparse, None) if header.format == Format::Gnu => {
             // As in Go, the header counts towards the limit for maps.

@@ -9,6 +9,7 @@ use unlade_yaml::json::{fold, is_folded};
 
 use super::Schema;
 use super::time::is_time;
+use crate::limit;
 
 /// A check that Go accepts a value for this schema.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +84,7 @@ impl<'de> Visitor<'de> for Check {
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
         let is_fitting = match self.0 {
             Schema::Text => true,
-            Schema::Architecture => text != "armbe",
+            Schema::Name => text.is_ascii() && text.len() <= limit::PLATFORM && text != "armbe",
             Schema::Bytes => is_base64(text.as_bytes()),
             Schema::Time => is_time(text.as_bytes()),
             _ => false,
@@ -124,7 +125,13 @@ impl fmt::Display for Check {
         f.write_str(match self.0 {
             Schema::Any => "a value",
             Schema::Text => "text",
-            Schema::Architecture => "the name of an architecture other than armbe",
+            Schema::Name => {
+                let max = limit::PLATFORM;
+                return write!(
+                    f,
+                    "the name of a platform other than armbe, of at most {max} ASCII characters"
+                );
+            }
             Schema::Integer => "an integer of 63 bits",
             Schema::Bool => "a boolean",
             Schema::Bytes => "text in base64",

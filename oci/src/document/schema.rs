@@ -10,9 +10,10 @@ pub enum Schema {
     Any,
     /// `string`
     Text,
-    /// `string`, the architecture of a [`Descriptor`](crate::Descriptor), but not `armbe`, which
-    /// oci-spec reads as `arm64be`.
-    Architecture,
+    /// `string`, a name in the platform of a [`Descriptor`](crate::Descriptor): at most
+    /// [`PLATFORM`](crate::limit::PLATFORM) ASCII characters, but not `armbe`, which oci-spec reads
+    /// as the architecture `arm64be`.
+    Name,
     /// `int` and `int64`
     Integer,
     /// `bool`
@@ -29,18 +30,18 @@ pub enum Schema {
     Struct(&'static [(&'static str, Schema)]),
 }
 
-use Schema::{Any, Architecture, Bool, Bytes, Integer, List, Map, Struct, Text, Time};
+use Schema::{Any, Bool, Bytes, Integer, List, Map, Name, Struct, Text, Time};
 
 const TEXTS: Schema = List(&Text);
 /// `map[string]struct{}`
 const SET: Schema = Map(&Struct(&[]));
 
 const PLATFORM: Schema = Struct(&[
-    ("architecture", Architecture),
-    ("os", Text),
+    ("architecture", Name),
+    ("os", Name),
     ("os.version", Text),
-    ("os.features", TEXTS),
-    ("variant", Text),
+    ("os.features", List(&Name)),
+    ("variant", Name),
     ("features", TEXTS),
 ]);
 

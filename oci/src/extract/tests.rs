@@ -182,3 +182,27 @@ fn a_full_disk_is_not_a_damaged_layer() {
     assert_eq!(write_file(&mut text.as_slice(), &mut written, fails).unwrap(), 20_000);
     assert_eq!(written, text);
 }
+
+#[test]
+fn a_hard_link_to_a_file_that_its_layer_hides_is_refused() {
+    let names = Limits::default().names;
+    let lower = [("configs/d/foo.yaml", EntryType::Regular, "")];
+    let link = ("configs/bar.yaml", EntryType::Link, "configs/d/foo.yaml");
+    push_all("configs", names, &[&lower, &[link]]).unwrap();
+    for path in [
+        "configs/d/.wh.foo.yaml",
+        "configs/.wh.d",
+        "configs/d/.wh..wh..opq",
+        "configs/.wh..wh..opq",
+        "configs/d",
+    ] {
+        let hidden = (path, EntryType::Regular, "");
+        let error = push_all("configs", names, &[&lower, &[hidden, link]]).unwrap_err();
+        let problem = "is a hard link to something other than a file in the directory";
+        assert_eq!(error.to_string(), format!("configs/bar.yaml {problem}"), "{path}");
+    }
+    // Engines create the hard link first.
+    let hidden = ("configs/d/.wh.foo.yaml", EntryType::Regular, "");
+    let tree = push_all("configs", names, &[&lower, &[link, hidden]]).unwrap();
+    assert_eq!(tree.node(b"configs/bar.yaml"), Some(&Node::File(0)));
+}

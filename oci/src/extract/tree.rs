@@ -29,13 +29,12 @@ impl Node {
 /// The entries by their paths. Parent directories need not be among them.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    /// The entries of the layers that are complete.
+    /// The entries of the layers that are complete, without those that the current layer removes.
     lower: BTreeMap<Path, Node>,
     /// The entries of the current layer.
     upper: BTreeMap<Path, Node>,
     /// The paths that the current layer removes from those below it.
     hidden: BTreeSet<Path>,
-    hidden_beneath: Vec<Path>,
 }
 
 impl Tree {
@@ -54,6 +53,9 @@ impl Tree {
             || self.upper.get(path).is_some_and(is_other)
         {
             return Err("makes a directory of what its layer removes or adds");
+        }
+        if !is_directory {
+            self.remove_beneath(path);
         }
         self.upper.insert(path.to_owned(), node);
         Ok(())
@@ -74,6 +76,8 @@ impl Tree {
         if self.upper.contains_key(path) || has_beneath(&self.upper, path) {
             return Err("removes what its own layer adds");
         }
+        self.lower.remove(path);
+        self.remove_beneath(path);
         self.hidden.insert(path.to_owned());
         Ok(())
     }
@@ -92,7 +96,7 @@ impl Tree {
         if has_beneath(&self.upper, path) {
             return Err("removes what its own layer adds");
         }
-        self.hidden_beneath.push(path.to_owned());
+        self.remove_beneath(path);
         Ok(())
     }
 
@@ -108,17 +112,8 @@ impl Tree {
     ///
     /// Returns the path of something that is not a directory, but has something inside it.
     pub(super) fn finish_layer(&mut self) -> Result<(), Path> {
-        for path in mem::take(&mut self.hidden) {
-            self.lower.remove(&path);
-            self.remove_beneath(&path);
-        }
-        for path in mem::take(&mut self.hidden_beneath) {
-            self.remove_beneath(&path);
-        }
+        self.hidden.clear();
         for (path, node) in mem::take(&mut self.upper) {
-            if !node.is_directory() {
-                self.remove_beneath(&path);
-            }
             let is_other =
                 |above: &&[u8]| self.lower.get(*above).is_some_and(|node| *node != Node::Directory);
             // Parents come before their entries, so the parents in this layer are already added.
@@ -143,6 +138,7 @@ impl Tree {
         self.lower.iter()
     }
 
+    /// Removes everything beneath `path` from the layers that are complete.
     fn remove_beneath(&mut self, path: &[u8]) {
         let found: Vec<_> = beneath(&self.lower, path).cloned().collect();
         for path in found {

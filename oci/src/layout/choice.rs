@@ -116,8 +116,11 @@ fn candidates<'a>(
     chosen: &Descriptor,
 ) -> Vec<&'a Descriptor> {
     let wanted = platforms.iter().cloned().map(Some).chain([None, platform_of(chosen)]);
+    // An index can list many platforms, so each is determined once for all wanted ones.
+    let found: Vec<_> = descriptors.iter().map(platform_of).collect();
     let fitting = |wanted: Option<Platform>| -> Vec<_> {
-        descriptors.iter().filter(|found| platform_of(found) == wanted).collect()
+        let pairs = descriptors.iter().zip(&found);
+        pairs.filter(|(_, found)| **found == wanted).map(|(descriptor, _)| descriptor).collect()
     };
     wanted.map(fitting).find(|found| !found.is_empty()).unwrap_or_default()
 }

@@ -25,6 +25,8 @@ pub(super) enum Fault {
     Size,
     #[error("the entry has data, although its kind has none")]
     Data,
+    #[error("the target of the hard link is empty, contains \"..\", or ends in a slash or a dot")]
+    HardLink,
     #[error("the entry has two extended headers of the same kind")]
     TwoHeaders,
     #[error("the field {0} is given twice")]

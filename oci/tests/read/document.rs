@@ -159,6 +159,29 @@ fn an_architecture_that_our_parser_mistakes_for_another_is_refused() {
 }
 
 #[test]
+fn names_of_a_platform_are_short_and_ascii() {
+    let with = |name: &str| {
+        [
+            format!(r#""platform":{{"os":"{name}","architecture":"x"}},"size":"#),
+            format!(r#""platform":{{"os":"x","architecture":"{name}"}},"size":"#),
+            format!(r#""platform":{{"os":"x","architecture":"x","variant":"{name}"}},"size":"#),
+            format!(r#""platform":{{"os":"x","os.features":["{name}"]}},"size":"#),
+        ]
+    };
+    for name in ["x".repeat(129), "\u{3a3}".to_owned(), r"\u0130".to_owned()] {
+        for platform in with(&name) {
+            refused(Which::Index, r#""size":"#, &platform, "the name of a platform");
+        }
+    }
+    let [_, _, longest, _] = with(&"x".repeat(128));
+    let image = read_changed(|which, document| match which {
+        Which::Manifest => document.replacen(r#""size":"#, &longest, 1),
+        _ => document,
+    });
+    image.unwrap();
+}
+
+#[test]
 fn content_around_a_document_is_refused() {
     for which in ALL {
         let around = |before: &str, after: &str| {
@@ -265,6 +288,7 @@ fn an_index_of_many_images_names_the_first() {
     let image = layout.image(&[Layer::plain(Tar::bundle())], "amd64");
     layout.manifests =
         (0..10_000).map(|n| named(image.clone(), &format!("name-{n}"))).collect::<Vec<Value>>();
+    layout.manifests[9_999]["digest"] = json!(digest(b""));
     let place = Place::new();
     let path = place.layout(&layout);
     for select in ["", ":none"] {

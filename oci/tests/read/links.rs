@@ -164,13 +164,26 @@ fn a_link_that_an_entry_inside_a_link_creates_is_followed_from_each_of_its_place
         Tar::new().link("A/B", "../manifests").file("A/B/csv.yaml", "evil"),
         Tar::new().link("A/B", "../manifests").file("A/B/.wh.two.yaml", ""),
         // A hard link to the link that an engine could have put elsewhere.
-        Tar::new().link("A/B", "manifests").directory("x/y/t/B").hard_link("Z", "A/B"),
+        Tar::new().link("A/B", "manifests").hard_link("Z", "A/B").file("Z/csv.yaml", "evil"),
         // Only some engines replace x/y/t/C.
         Tar::new().link("A/C", "q").file("x/y/t/C/csv.yaml", "evil"),
+        Tar::new().link("A/C", "q").hard_link("Z", "x/y/t/C").file("Z/csv.yaml", "evil"),
+        // A/C is replaced in each engine, but not x/y/t/C.
+        Tar::new().link("A/C", "q").link("A/C", "r").file("A/C/csv.yaml", "evil"),
     ] {
         let text = refusal(read_layers(&[lower(), upper].map(Layer::plain)));
-        assert!(text.contains("is inside A, which is not a directory"), "{text}");
+        assert!(text.contains("which is not a directory"), "{text}");
     }
+}
+
+#[test]
+fn a_link_beneath_a_link_may_differ_from_the_one_that_it_replaces() {
+    let usr = Tar::bundle().link("bin", "usr/bin").link("usr/bin/sh", "dash");
+    let insert = Tar::new().link("bin/sh", "/busybox/sh");
+    let later = Tar::new().link("usr/bin/sh", "bash").hard_link("usr/bin/ash", "bin/sh");
+    let more = Tar::new().file("bin/sh/x", "").file("usr/bin/ash/x", "");
+    let image = read_layers(&[usr, insert, later, more].map(Layer::plain)).unwrap();
+    assert_eq!(manifests(&image), [("csv.yaml", "kind: A")]);
 }
 
 #[test]
@@ -217,12 +230,28 @@ fn a_hard_link_keeps_what_it_shared_when_the_other_name_changes() {
 
 #[test]
 fn a_hard_link_to_no_file_is_refused() {
-    for target in ["manifests/none", "manifests/x", "etc/none", "/etc/none", "../x", "metadata"] {
+    for target in ["manifests/none", "manifests/x", "etc/none", "/etc/none", "metadata"] {
         let text = refusal(read_over_bundle(Tar::new().hard_link("manifests/x", target)));
         assert!(
             text.contains(&format!("manifests/x -> {target} does not lead to a file")),
             "{text}"
         );
+    }
+}
+
+#[test]
+fn a_hard_link_whose_target_needs_more_than_cleaning_is_refused() {
+    let lower = || Tar::bundle().link("a/l", "/z/q").file("a/f", "").file("f", "").link("x", "f");
+    for path in ["manifests/x", "etc/x"] {
+        for target in ["a/l/../f", "../f", "x/", "x/.", ".", "/"] {
+            let upper = Tar::new().hard_link(path, target);
+            let text = refusal(read_layers(&[lower(), upper].map(Layer::plain)));
+            assert!(text.contains("the target of the hard link"), "{path} -> {target}: {text}");
+        }
+        for target in ["/a/./f", ".//f"] {
+            let upper = Tar::new().hard_link(path, target);
+            read_layers(&[lower(), upper].map(Layer::plain)).unwrap();
+        }
     }
 }
 

@@ -9,6 +9,8 @@
 
 /// Indexes from which container engines choose different images.
 mod choice;
+/// Docker archives.
+mod docker;
 /// Documents that Go reads differently.
 mod document;
 /// Decompression bombs, endless headers and other malicious input.

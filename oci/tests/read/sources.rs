@@ -29,52 +29,6 @@ fn one_bundle_reads_the_same_from_every_form() {
     }
 }
 
-/// Returns a docker archive with these items and the other files.
-fn docker_archive(items: &serde_json::Value, tar: Tar) -> Vec<u8> {
-    tar.file("manifest.json", items.to_string()).done()
-}
-
-#[test]
-fn docker_archives_of_each_age_are_read() {
-    let layer = Layer::plain(Tar::bundle());
-    let config = configuration(std::slice::from_ref(&layer), "amd64").to_string();
-    let id = digest(config.as_bytes());
-    let hex = id.strip_prefix("sha256:").unwrap();
-    let place = Place::new();
-    let old = docker_archive(
-        &json!([{"Config": format!("{hex}.json"), "RepoTags": ["etcd:v1"],
-                "Layers": ["abc/layer.tar"]}]),
-        Tar::new().file("abc/layer.tar", &layer.tar).file(&format!("{hex}.json"), &config),
-    );
-    let by_skopeo = docker_archive(
-        &json!([{"Config": format!("{hex}.json"), "RepoTags": null, "Layers": ["abc/layer.tar"]}]),
-        Tar::new()
-            .file("0123.tar", &layer.tar)
-            .link("abc/layer.tar", "../0123.tar")
-            .file(&format!("{hex}.json"), &config),
-    );
-    let new = docker_archive(
-        &json!([{"Config": format!("blobs/sha256/{hex}"), "RepoTags": ["etcd:v1"],
-                "Layers": ["blobs/sha256/x"]}]),
-        Tar::new().file(&format!("blobs/sha256/{hex}"), &config).file("blobs/sha256/x", &layer.tar),
-    );
-    for archive in [&old, &by_skopeo, &new, &gzip(&old)] {
-        let file = place.file("a.tar", archive);
-        for source in [format!("docker-archive:{}", file.display()), file.display().to_string()] {
-            let image = read(&source).unwrap();
-            assert_eq!(manifests(&image), [("csv.yaml", SAME)]);
-            assert_eq!((image.id.to_string(), image.digest), (id.clone(), None));
-        }
-    }
-    let file = place.file("a.tar", &old);
-    for name in ["etcd:v1", "docker.io/library/etcd:v1", "@0"] {
-        let image = read(&format!("docker-archive:{}:{name}", file.display())).unwrap();
-        assert_eq!(image.name.as_deref(), Some("etcd:v1"));
-    }
-    let error = refusal(read(&format!("docker-archive:{}:etcd", file.display())));
-    assert!(error.contains("it contains no image etcd (it contains: etcd:v1"), "{error}");
-}
-
 #[test]
 fn an_archive_of_both_kinds_is_read_as_a_layout() {
     let layout = Layout::of(&[Layer::plain(Tar::bundle())]);
@@ -86,19 +40,6 @@ fn an_archive_of_both_kinds_is_read_as_a_layout() {
     assert!(read(&file.display().to_string()).unwrap().digest.is_some());
     let error = refusal(read(&format!("docker-archive:{}", file.display())));
     assert!(error.contains("it contains no image"), "{error}");
-}
-
-#[test]
-fn docker_before_1_10_is_refused_with_a_hint() {
-    let place = Place::new();
-    let file = place.file("a.tar", &Tar::new().file("repositories", "{}").done());
-    let error = read(&format!("docker-archive:{}", file.display())).unwrap_err();
-    assert!(
-        unlade_text::chain(&error).contains("older than Docker 1.10"),
-        "{}",
-        unlade_text::chain(&error)
-    );
-    assert!(error.hint().is_some());
 }
 
 #[test]
@@ -161,6 +102,20 @@ fn a_name_of_several_images_is_refused() {
     // It is listed twice.
     assert!(read_with(named(image.clone(), "v1")).is_ok());
     assert!(read_with(named(other, "v2")).is_ok());
+}
+
+#[test]
+fn an_image_with_two_names_needs_no_selection() {
+    let mut layout = Layout::new();
+    let image = layout.image(&[Layer::plain(Tar::bundle())], "amd64");
+    layout.manifests = vec![named(image.clone(), "1"), named(image, "latest")];
+    let place = Place::new();
+    let image = read(&format!("oci:{}", place.layout(&layout).display())).unwrap();
+    assert_eq!((image.name.as_deref(), manifests(&image).len()), (Some("1"), 1));
+    let other = layout.image(&[Layer::plain(Tar::new())], "amd64");
+    layout.manifests.push(named(other, "2"));
+    let error = refusal(read(&format!("oci:{}", place.layout(&layout).display())));
+    assert!(error.contains("several images"), "{error}");
 }
 
 #[test]
@@ -301,7 +256,7 @@ fn another_format_than_the_transport_is_said_to_be_one() {
     let layout = Layout::of(&[Layer::plain(Tar::bundle())]);
     let directory = place.layout(&layout);
     let oci = place.file("oci.tar", &layout.tar());
-    let docker = place.file("docker.tar", &docker_archive(&json!([]), Tar::new()));
+    let docker = place.file("docker.tar", &Tar::new().file("manifest.json", "[]").done());
     let plain = place.file("plain.tar", &Tar::bundle().done());
     let (oci, docker) = (oci.display(), docker.display());
     let (directory, plain) = (directory.display(), plain.display());

@@ -18,13 +18,15 @@ const FORMATS: [(&str, u8); 4] = [("any", 0), ("USTAR", 2), ("PAX", 4), ("GNU", 
 const TOO_LARGE: u64 = 1 << 20;
 
 /// What only our reader refuses: a path for all entries, which some readers apply and others do
-/// not.
-const REFUSED: &str = "the global PAX header sets \"path\"";
+/// not, and the target of a hard link that only some engines clean.
+const REFUSED: [&str; 2] =
+    ["the global PAX header sets \"path\"", "the target of the hard link is empty"];
 
 #[test]
 #[ignore = "needs Go"]
 fn what_go_writes_is_read_as_go_reads_it() {
     let peer = unlade_tests::peer::dialect();
+    let is_expected = |error: &str| REFUSED.iter().any(|text| error.contains(text));
     for (name, format) in FORMATS {
         let requests: Vec<_> =
             (0..BATCH / 2).map(|seed| request(&mut Random::new(seed), format)).collect();
@@ -43,7 +45,7 @@ fn what_go_writes_is_read_as_go_reads_it() {
                     assert_eq!((ours, ""), (theirs.found, &*theirs.error), "{}", kept(case));
                 }
                 Err(error) => {
-                    assert!(error.contains(REFUSED), "{error}: {}", kept(case));
+                    assert!(is_expected(&error), "{error}: {}", kept(case));
                     n_refused += 1;
                 }
             }
@@ -52,7 +54,7 @@ fn what_go_writes_is_read_as_go_reads_it() {
             match headers(case) {
                 Ok(ours) => assert_eq!(ours, theirs.found, "{}", kept(case)),
                 Err(error) => {
-                    assert!(error.contains(REFUSED), "{error}: {}", kept(case));
+                    assert!(is_expected(&error), "{error}: {}", kept(case));
                     n_refused += 1;
                 }
             }
