@@ -62,6 +62,9 @@ pub struct Limits {
     pub catalog: unlade_catalog::Limits,
     /// The maximum number of files, directories and other entries.
     pub entries: usize,
+    /// The maximum size of all files together, in bytes. A file counts for each of its names. The
+    /// largest published catalogs have about 100 MB. Reading a MiB of JSON takes up to 10 ms.
+    pub bytes: u64,
     /// The maximum number of patterns in all `.indexignore` files.
     pub patterns: usize,
     /// The maximum work for patterns: the number of bytes in all patterns, multiplied by the number
@@ -75,7 +78,14 @@ impl Default for Limits {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let catalog = unlade_catalog::Limits::default();
-        Self { catalog, entries: 1_000_000, patterns: 1_000, pattern_work: 300_000_000, threads }
+        Self {
+            catalog,
+            entries: 1_000_000,
+            bytes: 256 << 20,
+            patterns: 1_000,
+            pattern_work: 300_000_000,
+            threads,
+        }
     }
 }
 
@@ -107,6 +117,12 @@ pub enum Error {
     Entries {
         /// [`Limits::entries`].
         limit: usize,
+    },
+    /// The files are too large together.
+    #[error("the files of the catalog have more than {limit} bytes")]
+    Size {
+        /// [`Limits::bytes`].
+        limit: u64,
     },
     /// An `.indexignore`, or one of the [`files`], cannot be read.
     #[error("failed to read {path}")]
@@ -165,6 +181,7 @@ impl Error {
     pub fn is_limit(&self) -> bool {
         match self {
             Self::Entries { .. }
+            | Self::Size { .. }
             | Self::Patterns { .. }
             | Self::PatternSize { .. }
             | Self::Paths { .. }
@@ -280,7 +297,7 @@ fn read_files<'t>(
 ) -> Result<Reading, Error> {
     let opened = Opened::new(root, limits, changed)?;
     let is_thread_idle = opened.files().len().saturating_mul(2) <= limits.threads.get();
-    let file_limits = limits.catalog.shared_by(opened.files().len());
+    let file_limits = limits.catalog.shared_by(opened.files().len(), opened.size());
     let read = |path: &String| match opened.open(path) {
         Ok(file) => read(path, file, &file_limits, is_thread_idle),
         Err(message) => File::unreadable(path, message),

@@ -193,6 +193,29 @@ fn files_share_the_work_of_the_catalog() {
     assert!(rules(&["a", "b", "c", "d"]).eq([Rule::Limit; 4]));
 }
 
+/// Links multiply a file without making the catalog larger.
+#[test]
+fn a_file_counts_for_each_of_its_names() {
+    let text = "{\"schema\": \"x\"}\n".repeat(10);
+    let root = write(&[("a", &text), (".indexignore", "ignored")]);
+    fs::hard_link(root.path().join("a"), root.path().join("b")).unwrap();
+    symlink("a", root.path().join("c")).unwrap();
+    symlink("/proc/kcore", root.path().join("outside")).unwrap();
+    fs::hard_link(root.path().join("a"), root.path().join("ignored")).unwrap();
+    let size = text.len() as u64;
+    let limits = |bytes| Limits { bytes, ..Limits::default() };
+    assert_eq!(read(root.path(), &limits(3 * size)).unwrap().n_files, 4);
+    let error = read(root.path(), &limits(3 * size - 1)).unwrap_err();
+    assert!(matches!(error, Error::Size { .. }) && error.is_limit(), "{error}");
+    let file = root.path().join("a");
+    assert_eq!(read(&file, &limits(size)).unwrap().n_files, 1);
+    assert!(matches!(read(&file, &limits(size - 1)), Err(Error::Size { .. })));
+    // A file that is not written yet counts, too.
+    let mut changes = Changes::new(root.path(), &limits(3 * size));
+    changes.append("d", "{\"schema\":\"x\"}").unwrap();
+    assert!(matches!(changes.validate_and_visit(|_, _| {}), Err(Error::Size { .. })));
+}
+
 #[test]
 fn a_single_file_is_a_catalog() {
     let root = write(&[("c.yaml", "schema: olm.package\n")]);

@@ -146,6 +146,8 @@ fn the_work_for_a_stream_grows_with_its_size() {
     let (n_documents, error, work) = read_within(&stream, &limits);
     assert_eq!((n_documents, error), (1_000, None));
     assert!(work > 100_000);
+    let limits = Limits { stream_work: 1 << 10, ..limits };
+    assert!(read_within(&stream, &limits).1.unwrap().ends_with("units of work"));
 }
 
 /// Go limits the share of aliases in each document only.
