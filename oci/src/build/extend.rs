@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::blob::Blobs;
 use super::output::{LayoutFiles, named};
 use super::{Config, Error, Layer, Written, WrittenImage, document};
-use crate::document::Document;
+use crate::document::{Configuration, Document};
 use crate::layout::INDEX;
 use crate::manifest::{blob_path, is_index, is_manifest, parse};
 use crate::{Platform, limit, store::input};
@@ -86,6 +86,8 @@ impl Extension<'_> {
         let mut manifest: ImageManifest = read(&self.blobs.directory, &blob_path(old.digest()))?;
         let old_config = blob_path(manifest.config().digest());
         let bytes = read_bytes(&self.blobs.directory, &old_config)?;
+        // The fields that Go reads must be those that are changed.
+        check::<Configuration>(&bytes, &old_config)?;
         let path = self.blobs.directory.join(&old_config);
         let mut configuration = document::parse_value(&bytes, &path)?;
         let n_layers = manifest.layers().len();
@@ -194,8 +196,12 @@ fn to_oci(media_type: &MediaType) -> MediaType {
 
 /// Reads a document of the layout.
 fn read<T: Document>(directory: &FilePath, name: &str) -> Result<T, Error> {
-    let bytes = read_bytes(directory, name)?;
-    parse(&bytes, name).map_err(|error| refused(&unlade_text::chain(&error)))
+    check(&read_bytes(directory, name)?, name)
+}
+
+/// Parses a document, and checks that Go reads the same from it.
+fn check<T: Document>(bytes: &[u8], name: &str) -> Result<T, Error> {
+    parse(bytes, name).map_err(|error| refused(&unlade_text::chain(&error)))
 }
 
 fn read_bytes(directory: &FilePath, name: &str) -> Result<Vec<u8>, Error> {

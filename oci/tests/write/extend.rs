@@ -93,11 +93,14 @@ fn an_image_of_docker_becomes_one_of_the_oci_specification() {
 
 #[test]
 fn a_base_that_contradicts_itself_is_refused() {
-    let changes: [fn(&mut Value); 4] = [
+    let changes: [fn(&mut Value); 6] = [
         |it| it["rootfs"]["diff_ids"] = json!([]),
         |it| it["rootfs"] = json!(7),
         |it| it["config"] = json!([]),
         |it| it["os"] = json!(null),
+        // Go reads the names of fields in any letter case.
+        |it| it["Config"] = it["config"].take(),
+        |it| it["config"]["entrypoint"] = json!(["/evil"]),
     ];
     for change in changes {
         let place = Place::new();
