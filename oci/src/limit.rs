@@ -9,6 +9,12 @@ pub const JSON: u64 = 4 << 20;
 /// document of [`JSON`] bytes can need 700 MB, but an index of this size with annotations needs 30
 /// MB.
 pub(crate) const VALUES: usize = 64 << 20;
+/// The maximum size of the manifests and configurations of an image that is extended, in bytes,
+/// with [`DOCUMENT`] for each. Changing a MiB takes about 6 ms.
+pub(crate) const DOCUMENTS: u64 = 256 << 20;
+/// What each of these documents counts besides its size, for the files that are created. An index
+/// may have some 250 images; public ones have about 20.
+pub(crate) const DOCUMENT: u64 = 512 << 10;
 /// The maximum size of the small files of a compressed archive that are kept in memory, in bytes.
 /// This avoids decompressing the archive again for each of them.
 pub const KEPT: u64 = 16 << 20;

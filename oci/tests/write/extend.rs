@@ -117,6 +117,26 @@ fn a_base_that_contradicts_itself_is_refused() {
     assert!(matches!(extend(&layout, &config(), &[]).unwrap_err(), Error::Base { .. }));
 }
 
+/// A small index can name a large image thousands of times.
+#[test]
+fn each_image_of_a_base_counts_even_if_its_documents_are_the_same() {
+    let place = Place::new();
+    let layout = docker_base(&place, |_| {});
+    let index = json(&fs::read(layout.join("index.json")).unwrap());
+    let list = json(&blob(&layout, &index["manifests"][0]));
+    let extend_repeated = |count| {
+        let manifests = vec![&list["manifests"][0]; count];
+        let list = json!({"schemaVersion": 2, "manifests": manifests});
+        let root = store(&layout, "application/vnd.oci.image.index.v1+json", &list);
+        let index = json!({"schemaVersion": 2, "manifests": [root]});
+        fs::write(layout.join("index.json"), index.to_string()).unwrap();
+        extend(&layout, &config(), &[])
+    };
+    assert_eq!(extend_repeated(30).unwrap().images.len(), 30);
+    let error = extend_repeated(300).unwrap_err();
+    assert!(error.to_string().contains("its images are too many"), "{error}");
+}
+
 #[test]
 fn a_base_whose_values_need_much_memory_is_refused() {
     let place = Place::new();
