@@ -1,7 +1,7 @@
 //! Finds the lines of problems, by reading their documents again.
 //!
-//! The documents of a file share one budget. A document of JSON uses none of it until one of its
-//! lines is looked up, because only then is it read as YAML.
+//! The documents of a file share one budget. A document of JSON is read as YAML, too, if one of its
+//! lines is looked up.
 
 use std::collections::BTreeMap;
 use std::io::Read;
