@@ -41,6 +41,10 @@ pub use digest::digest;
 pub use render::Renderer;
 pub use store::{Sorted, Store};
 
+/// The maximum size of the files that are read again for the lines of problems, in bytes. Reading
+/// them takes as much time again.
+const MAX_LOCATED: u64 = 16 << 20;
+
 /// A catalog, and what is wrong with it.
 #[derive(Debug, Clone)]
 #[must_use = "a file with an error was not read completely"]
@@ -316,7 +320,7 @@ fn locate_and_sort<'t>(
     open: impl Fn(&str) -> Result<Input<'t>, String>,
     limits: &unlade_catalog::Limits,
 ) -> Vec<Problem> {
-    locate::locate(&mut problems, open, limits);
+    locate::locate(&mut problems, open, limits, MAX_LOCATED);
     problems.sort();
     problems
 }
