@@ -4,17 +4,16 @@
 //! them match their digests, the tree is created from the files that remain. So no entry of a layer
 //! is ever written through a link of another layer.
 
+mod create;
 mod tree;
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::symlink;
 use std::path::{Path as FilePath, PathBuf};
 
 use unlade_directory::{CopyError, copy_file};
 
+use self::create::create;
 use self::tree::{Node, Tree};
 use crate::budget::Budget;
 use crate::image::{self, each_layer, find_manifest};
@@ -55,6 +54,12 @@ pub enum Error {
     /// A layer cannot be read.
     #[error("failed to read the tar stream")]
     Read(#[from] io::Error),
+    /// The directory, in all layers together, has more entries than [`limit::CREATED`].
+    #[error("{path}: the directory has more than {} files and directories", limit::CREATED)]
+    TooMany {
+        /// The first entry beyond the limit.
+        path: String,
+    },
     /// The files of the directory, in all layers together, are larger than [`limit::EXTRACTED`].
     #[error(
         "{path}: the files of the directory are larger than {} bytes in total",
@@ -72,6 +77,13 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
+}
+
+impl Error {
+    /// Checks whether a limit was exceeded.
+    pub(crate) fn is_limit(&self) -> bool {
+        matches!(self, Self::TooMany { .. } | Self::TooLarge { .. })
+    }
 }
 
 /// A directory of an image that was written to disk.
@@ -144,15 +156,7 @@ fn write(
     let staged = into.join("files");
     let fails = |source| refused(Error::Write { path: into.to_owned(), source });
     fs::create_dir(&staged).map_err(fails)?;
-    let mut extraction = Extraction {
-        root: &root,
-        staged: &staged,
-        budget,
-        tree: Tree::default(),
-        links: Links::default(),
-        files: 0,
-        size: 0,
-    };
+    let mut extraction = Extraction::new(&root, &staged, budget);
     each_layer(store, &manifest.layers, budget, |layer, tar| {
         extraction.push(tar).map_err(|error| match error {
             Error::Read(source) => {
@@ -165,7 +169,7 @@ fn write(
         return Err(not_a_directory());
     }
     let path = into.join("directory");
-    extraction.create(&path).map_err(refused)?;
+    create(&extraction.tree, &root, &staged, &path).map_err(refused)?;
     fs::remove_dir_all(&staged).map_err(fails)?;
     Ok(Extracted { path, digest: manifest.digest.clone() })
 }
@@ -182,9 +186,18 @@ struct Extraction<'a> {
     files: usize,
     /// The size of these files, in bytes.
     size: u64,
+    /// The number of files and directories that the entries so far can create.
+    created: usize,
+    /// The path that was counted last.
+    previous: Path,
 }
 
-impl Extraction<'_> {
+impl<'a> Extraction<'a> {
+    fn new(root: &'a [u8], staged: &'a FilePath, budget: &'a Budget) -> Self {
+        let (tree, links, previous) = (Tree::default(), Links::default(), Path::new());
+        Self { root, staged, budget, tree, links, files: 0, size: 0, created: 0, previous }
+    }
+
     /// Applies a layer to those below it.
     fn push(&mut self, tar: &mut dyn Read) -> Result<(), Error> {
         tar_reader::each_within(tar, self.budget, |entry| self.add(entry))?;
@@ -224,8 +237,7 @@ impl Extraction<'_> {
         if !is_wanted(&path, self.root) || path.is_empty() {
             return Ok(());
         }
-        // Each part counts, because parent directories without an entry are created too.
-        path::parts(&path).try_for_each(|part| self.budget.count_name(part))?;
+        self.count(&path)?;
         let node = self.store_node(entry, &path, directory)?;
         self.tree.add(&path, node).map_err(|problem| entry_error(&path, problem))
     }
@@ -234,7 +246,7 @@ impl Extraction<'_> {
     fn hide(&mut self, whiteout: Whiteout<'_>, path: &[u8], directory: &[u8]) -> Result<(), Error> {
         let is_parent_wanted = !directory.is_empty() && is_wanted(directory, self.root);
         if is_parent_wanted && !self.tree.has_directory(directory) {
-            path::parts(directory).try_for_each(|part| self.budget.count_name(part))?;
+            self.count(directory)?;
             self.tree.add(directory, Node::Parent).map_err(|problem| entry_error(path, problem))?;
         }
         match whiteout {
@@ -254,6 +266,21 @@ impl Extraction<'_> {
                 return Err(entry_error(path, "is a whiteout that does not name a file"));
             }
         }
+        Ok(())
+    }
+
+    /// Counts a path that is kept, and what has to be created for it: its last part, and the parent
+    /// directories that it does not share with the path before it, because they need not have
+    /// entries of their own.
+    fn count(&mut self, path: &[u8]) -> Result<(), Error> {
+        self.budget.count_name(path)?;
+        let shared = path::parts(path).zip(path::parts(&self.previous));
+        let n_shared = shared.take_while(|(part, before)| part == before).count();
+        self.created += path::parts(path).count().saturating_sub(n_shared).max(1);
+        if self.created > limit::CREATED {
+            return Err(Error::TooMany { path: path::display(path) });
+        }
+        path.clone_into(&mut self.previous);
         Ok(())
     }
 
@@ -322,44 +349,7 @@ impl Extraction<'_> {
         let inside = path::normalize(target).filter(|path| is_clean && self.is_inside(path));
         let Some(path) = inside else { return target.to_owned() };
         let depth = path::parts(directory).count() - path::parts(self.root).count();
-        [b"../".repeat(depth).as_slice(), self.below_root(&path)].concat()
-    }
-
-    /// Returns the part of `path` below the directory that is extracted.
-    fn below_root<'p>(&self, path: &'p [u8]) -> &'p [u8] {
-        let rest = path.get(self.root.len()..).unwrap_or_default();
-        rest.strip_prefix(b"/").unwrap_or(rest)
-    }
-
-    /// Creates the directory at `to` on disk: first the directories and the files, and then the
-    /// links.
-    fn create(&self, to: &FilePath) -> Result<(), Error> {
-        let write = |path: &[u8], create: &dyn Fn(&FilePath) -> io::Result<()>| {
-            let path = to.join(OsStr::from_bytes(self.below_root(path)));
-            create(&path).map_err(|source| Error::Write { path, source })
-        };
-        fs::create_dir(to).map_err(|source| Error::Write { path: to.to_owned(), source })?;
-        let inside = || self.tree.nodes().filter(|(path, _)| self.is_inside(path));
-        for (path, node) in inside() {
-            match node {
-                Node::Directory => write(path, &|at| fs::create_dir_all(at))?,
-                Node::File(number) => write(path, &|at| {
-                    at.parent().map_or(Ok(()), fs::create_dir_all)?;
-                    // Several names can share a file.
-                    fs::hard_link(self.staged.join(number.to_string()), at)
-                })?,
-                Node::Link(_) | Node::Blocked | Node::Parent => {}
-            }
-        }
-        for (path, node) in inside() {
-            if let Node::Link(target) = node {
-                write(path, &|at| {
-                    at.parent().map_or(Ok(()), fs::create_dir_all)?;
-                    symlink(OsStr::from_bytes(target), at)
-                })?;
-            }
-        }
-        Ok(())
+        [b"../".repeat(depth).as_slice(), below(&path, self.root)].concat()
     }
 }
 
@@ -388,6 +378,12 @@ fn write_file(
         CopyError::Read(source) => source.into(),
         CopyError::Write(source) => fails(source),
     })
+}
+
+/// Returns the part of `path` below `root`.
+fn below<'p>(path: &'p [u8], root: &[u8]) -> &'p [u8] {
+    let rest = path.get(root.len()..).unwrap_or_default();
+    rest.strip_prefix(b"/").unwrap_or(rest)
 }
 
 fn entry_error(path: &[u8], problem: &'static str) -> Error {

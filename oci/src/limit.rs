@@ -9,6 +9,12 @@ pub const JSON: u64 = 4 << 20;
 /// document of [`JSON`] bytes can need 700 MB, but an index of this size with annotations needs 30
 /// MB.
 pub(crate) const VALUES: usize = 64 << 20;
+/// The maximum size of the manifests and configurations of an image that is extended, in bytes,
+/// with [`DOCUMENT`] for each. Changing a MiB takes about 6 ms.
+pub(crate) const DOCUMENTS: u64 = 256 << 20;
+/// What each of these documents counts besides its size, for the files that are created. An index
+/// may have some 250 images; public ones have about 20.
+pub(crate) const DOCUMENT: u64 = 512 << 10;
 /// The maximum size of the small files of a compressed archive that are kept in memory, in bytes.
 /// This avoids decompressing the archive again for each of them.
 pub const KEPT: u64 = 16 << 20;
@@ -39,6 +45,10 @@ pub const PLACE: u64 = 128;
 /// The maximum size of the files of a directory that is written to disk, in bytes, in all layers
 /// together. The largest catalogs have about 100 MB.
 pub const EXTRACTED: u64 = 4 << 30;
+/// The maximum number of files, directories and links that are created for a directory that is
+/// written to disk. The system takes about 100 µs for each. The largest catalogs have some
+/// thousands: at most one file for each bundle.
+pub const CREATED: usize = 20_000;
 /// The maximum number of files of an archive around an image. Their names are kept in memory.
 pub const FILES: usize = 50_000;
 /// The maximum length of the name of a file in an archive, in bytes. Files with longer names are

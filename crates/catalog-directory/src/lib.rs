@@ -41,6 +41,10 @@ pub use digest::digest;
 pub use render::Renderer;
 pub use store::{Sorted, Store};
 
+/// The maximum size of the files that are read again for the lines of problems, in bytes. Reading
+/// them takes as much time again.
+const MAX_LOCATED: u64 = 16 << 20;
+
 /// A catalog, and what is wrong with it.
 #[derive(Debug, Clone)]
 #[must_use = "a file with an error was not read completely"]
@@ -62,6 +66,9 @@ pub struct Limits {
     pub catalog: unlade_catalog::Limits,
     /// The maximum number of files, directories and other entries.
     pub entries: usize,
+    /// The maximum size of all files together, in bytes. A file counts for each of its names. The
+    /// largest published catalogs have about 100 MB. Reading a MiB of JSON takes up to 10 ms.
+    pub bytes: u64,
     /// The maximum number of patterns in all `.indexignore` files.
     pub patterns: usize,
     /// The maximum work for patterns: the number of bytes in all patterns, multiplied by the number
@@ -75,7 +82,14 @@ impl Default for Limits {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let catalog = unlade_catalog::Limits::default();
-        Self { catalog, entries: 1_000_000, patterns: 1_000, pattern_work: 300_000_000, threads }
+        Self {
+            catalog,
+            entries: 1_000_000,
+            bytes: 256 << 20,
+            patterns: 1_000,
+            pattern_work: 300_000_000,
+            threads,
+        }
     }
 }
 
@@ -107,6 +121,12 @@ pub enum Error {
     Entries {
         /// [`Limits::entries`].
         limit: usize,
+    },
+    /// The files are too large together.
+    #[error("the files of the catalog have more than {limit} bytes")]
+    Size {
+        /// [`Limits::bytes`].
+        limit: u64,
     },
     /// An `.indexignore`, or one of the [`files`], cannot be read.
     #[error("failed to read {path}")]
@@ -165,6 +185,7 @@ impl Error {
     pub fn is_limit(&self) -> bool {
         match self {
             Self::Entries { .. }
+            | Self::Size { .. }
             | Self::Patterns { .. }
             | Self::PatternSize { .. }
             | Self::Paths { .. }
@@ -280,7 +301,7 @@ fn read_files<'t>(
 ) -> Result<Reading, Error> {
     let opened = Opened::new(root, limits, changed)?;
     let is_thread_idle = opened.files().len().saturating_mul(2) <= limits.threads.get();
-    let file_limits = limits.catalog.shared_by(opened.files().len());
+    let file_limits = limits.catalog.shared_by(opened.files().len(), opened.size());
     let read = |path: &String| match opened.open(path) {
         Ok(file) => read(path, file, &file_limits, is_thread_idle),
         Err(message) => File::unreadable(path, message),
@@ -299,7 +320,7 @@ fn locate_and_sort<'t>(
     open: impl Fn(&str) -> Result<Input<'t>, String>,
     limits: &unlade_catalog::Limits,
 ) -> Vec<Problem> {
-    locate::locate(&mut problems, open, limits);
+    locate::locate(&mut problems, open, limits, MAX_LOCATED);
     problems.sort();
     problems
 }

@@ -18,6 +18,7 @@ pub(crate) struct Opened<'t> {
     root: Root,
     changed: &'t Texts,
     files: Vec<String>,
+    size: u64,
 }
 
 enum Root {
@@ -26,8 +27,8 @@ enum Root {
 }
 
 impl<'t> Opened<'t> {
-    /// Opens the catalog at `root` with other texts for the files in `changed`, and lists its
-    /// files.
+    /// Opens the catalog at `root` with other texts for the files in `changed`, lists its files, and
+    /// checks their size.
     pub(crate) fn new(root: &Path, limits: &Limits, changed: &'t Texts) -> Result<Self, Error> {
         let failed = |source| Error::Root { path: root.to_owned(), source };
         let metadata = fs::metadata(root).map_err(failed)?;
@@ -35,14 +36,31 @@ impl<'t> Opened<'t> {
             let directory = open_root(root)?;
             let is_new = |path: &&String| root.join(path).symlink_metadata().is_err();
             let files = walk::list(&directory, limits, changed.keys().filter(is_new))?;
-            return Ok(Self { root: Root::Dir(directory), changed, files });
+            return Self { root: Root::Dir(directory), changed, files, size: 0 }.measured(limits);
         }
         // A pipe can be read only once, but a file with problems is read twice.
         if !metadata.is_file() {
             return Err(failed(io::Error::other("it is neither a directory nor a regular file")));
         }
         let files = iter::once(file_name(root)).collect();
-        Ok(Self { root: Root::File(root.to_owned()), changed, files })
+        Self { root: Root::File(root.to_owned()), changed, files, size: 0 }.measured(limits)
+    }
+
+    /// Adds up the sizes of the files. Those that cannot be read have none.
+    fn measured(mut self, limits: &Limits) -> Result<Self, Error> {
+        let size = |path: &String| match (self.changed.get(path), &self.root) {
+            (Some(text), _) => text.len() as u64,
+            (None, Root::Dir(directory)) => directory.file_size(path),
+            (None, Root::File(file)) => fs::metadata(file).map_or(0, |it| it.len()),
+        };
+        self.size = self.files.iter().map(size).fold(0, u64::saturating_add);
+        let limit = limits.bytes;
+        if self.size > limit { Err(Error::Size { limit }) } else { Ok(self) }
+    }
+
+    /// Returns the size of all files together, in bytes. A file counts for each of its names.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
     }
 
     /// Returns the paths of the files in the order in which upstream reads them.

@@ -175,8 +175,9 @@ fn the_documents_of_a_file_share_the_budget_for_lines() {
         unknown.map(|problem| problem.place.line).collect::<Vec<_>>()
     };
     assert_eq!(lines(1 << 20), [2, 4, 6]);
-    // Each byte adds to the budget, but JSON costs about 12 units for each byte here.
-    assert_eq!(lines(2_000), [2, 3, 5]);
+    // Each byte adds 6 units to the budget. Here it costs 20 units as JSON, which suffices to read
+    // the file, and 12 more as YAML.
+    assert_eq!(lines(12_000), [2, 3, 5]);
 }
 
 /// A budget for each file would not bound the work, because a catalog can have any number of them.
@@ -191,6 +192,29 @@ fn files_share_the_work_of_the_catalog() {
     };
     assert_eq!(rules(&["a"]).count(), 0);
     assert!(rules(&["a", "b", "c", "d"]).eq([Rule::Limit; 4]));
+}
+
+/// Links multiply a file without making the catalog larger.
+#[test]
+fn a_file_counts_for_each_of_its_names() {
+    let text = "{\"schema\": \"x\"}\n".repeat(10);
+    let root = write(&[("a", &text), (".indexignore", "ignored")]);
+    fs::hard_link(root.path().join("a"), root.path().join("b")).unwrap();
+    symlink("a", root.path().join("c")).unwrap();
+    symlink("/proc/kcore", root.path().join("outside")).unwrap();
+    fs::hard_link(root.path().join("a"), root.path().join("ignored")).unwrap();
+    let size = text.len() as u64;
+    let limits = |bytes| Limits { bytes, ..Limits::default() };
+    assert_eq!(read(root.path(), &limits(3 * size)).unwrap().n_files, 4);
+    let error = read(root.path(), &limits(3 * size - 1)).unwrap_err();
+    assert!(matches!(error, Error::Size { .. }) && error.is_limit(), "{error}");
+    let file = root.path().join("a");
+    assert_eq!(read(&file, &limits(size)).unwrap().n_files, 1);
+    assert!(matches!(read(&file, &limits(size - 1)), Err(Error::Size { .. })));
+    // A file that is not written yet counts, too.
+    let mut changes = Changes::new(root.path(), &limits(3 * size));
+    changes.append("d", "{\"schema\":\"x\"}").unwrap();
+    assert!(matches!(changes.validate_and_visit(|_, _| {}), Err(Error::Size { .. })));
 }
 
 #[test]

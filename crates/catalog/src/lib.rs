@@ -67,6 +67,10 @@ pub const BUNDLE: &str = "olm.bundle";
 /// The schema of the deprecations of a package.
 pub const DEPRECATIONS: &str = "olm.deprecations";
 
+/// The maximum work to which the bytes of all files of a catalog add up, in units. It is some 3
+/// seconds.
+const MAX_WORK: u64 = 300_000_000;
+
 /// The limits of the reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -90,17 +94,32 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns the limits of each file of a catalog with `n_files` files. The files share the
-    /// budget equally, because a hostile catalog may consist of many small files. What their bytes
-    /// add to it suffices for all files that are published.
+    /// Returns the limits of each file of a catalog with `n_files` files of `n_bytes` bytes
+    /// together. The files share the budget equally, because a hostile catalog may consist of many
+    /// small files. What their bytes add to it suffices for all files that are published, even if
+    /// all of them need as much as the most expensive one and have 120 MB.
     #[must_use]
-    pub fn shared_by(&self, n_files: usize) -> Self {
+    pub fn shared_by(&self, n_files: usize, n_bytes: u64) -> Self {
         let n_files = n_files.max(1);
         let mut limits = self.clone();
         let document = &mut limits.document;
         document.work /= n_files as u64;
+        document.stream_work = document.stream_work.min(MAX_WORK * 1024 / n_bytes.max(1));
         document.aliased /= n_files as u64;
         document.total_output /= n_files;
         limits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_large_catalog_add_less_work_for_each_byte() {
+        let work = |n_bytes| Limits::default().shared_by(1, n_bytes).document.stream_work;
+        assert_eq!([work(0), work(50_000_000)], [6 * 1024; 2]);
+        assert!(work(120_000_000) * 10 >= 24 * 1024);
+        assert_eq!(work(MAX_WORK), 1024);
     }
 }

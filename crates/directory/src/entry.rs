@@ -30,6 +30,15 @@ impl Dir {
         Ok(if is_directory { Kind::Directory } else { Kind::Other })
     }
 
+    /// Returns the size of the regular file that [`open_file`](Self::open_file) opens, in bytes, or
+    /// 0 if it opens none.
+    pub fn file_size(&self, path: &str) -> u64 {
+        match self.find(self, path) {
+            Ok(Entry::File(found)) => u64::try_from(found.stat.st_size).unwrap_or_default(),
+            _ => 0,
+        }
+    }
+
     /// Opens the regular file at `path` beneath this directory for reading, or the file that the
     /// link at this path leads to.
     ///

@@ -122,6 +122,11 @@ impl Tree {
         Value { tree: self, node: self.root }
     }
 
+    /// Returns the number of values. One that an alias repeats counts once.
+    pub(crate) fn n_values(&self) -> u64 {
+        self.nodes.len() as u64
+    }
+
     /// Returns the memory for the values, in bytes.
     pub fn memory(&self) -> usize {
         size_of_val(self.nodes.as_slice())

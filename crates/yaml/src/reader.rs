@@ -9,11 +9,6 @@ use crate::json::{Builder, NodeId};
 /// an event costs one more unit.
 const EVENT: u64 = 24;
 
-/// The units of work that each byte of a stream adds to the budget. The largest published catalogs
-/// need 2.4 units for each of their bytes, and their most expensive documents need 6. It is not
-/// higher, because some commands read a catalog five times.
-const WORK_FOR_BYTE: u64 = 6;
-
 /// The bytes of JSON for documents with aliases that each byte of a stream adds to the budget. JSON
 /// without aliases is rarely twice as large as its YAML.
 const OUTPUT_FOR_BYTE: u64 = 2;
@@ -192,7 +187,7 @@ impl Reader {
     /// Adds to the budget what `n_bytes` of a stream allow. [`Documents`](super::Documents) does so
     /// for each document.
     pub fn grow(&self, n_bytes: usize) {
-        self.work.grow(n_bytes as u64 * WORK_FOR_BYTE);
+        self.work.grow(n_bytes as u64 * self.limits.stream_work / 1024);
         self.output.grow(n_bytes as u64 * OUTPUT_FOR_BYTE);
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::blob::Blobs;
 use super::output::{LayoutFiles, named};
 use super::{Config, Error, Layer, Written, WrittenImage, document};
-use crate::document::Document;
+use crate::document::{Configuration, Document};
 use crate::layout::INDEX;
 use crate::manifest::{blob_path, is_index, is_manifest, parse};
 use crate::{Platform, limit, store::input};
@@ -29,14 +29,14 @@ const UNKNOWN: &str = "unknown";
 /// Returns an error if the layout contains something else, if its documents contradict each other,
 /// or if it cannot be written.
 pub fn extend(directory: &FilePath, config: &Config, layers: &[Layer]) -> Result<Written, Error> {
-    let index: ImageIndex = read(directory, INDEX)?;
+    let index: ImageIndex = read(directory, INDEX)?.0;
     let [root] = index.manifests().as_slice() else {
         return Err(refused("it does not contain exactly one image or index"));
     };
     let mut blobs = Blobs::new(directory.to_owned())?;
     let layers =
         layers.iter().map(|layer| blobs.add_layer(layer)).collect::<Result<Vec<_>, _>>()?;
-    let mut extension = Extension { blobs, config, layers, images: Vec::new() };
+    let mut extension = Extension { blobs, config, layers, images: Vec::new(), read: 0 };
     let name = root.annotations().as_ref().and_then(|all| all.get(crate::layout::REF_NAME));
     let new = match root.media_type().as_ref() {
         media_type if is_index(media_type) => extension.extend_index(root)?,
@@ -56,11 +56,13 @@ struct Extension<'c> {
     /// The new layers, with the digests of their tars.
     layers: Vec<(Descriptor, Digest)>,
     images: Vec<WrittenImage>,
+    /// The size of the documents that were read, in bytes, and [`limit::DOCUMENT`] for each.
+    read: u64,
 }
 
 impl Extension<'_> {
     fn extend_index(&mut self, root: &Descriptor) -> Result<Descriptor, Error> {
-        let mut index: ImageIndex = read(&self.blobs.directory, &blob_path(root.digest()))?;
+        let mut index: ImageIndex = self.read(root)?.0;
         let mut manifests = Vec::with_capacity(index.manifests().len());
         for old in index.manifests() {
             let platform = old.platform().as_ref();
@@ -83,10 +85,10 @@ impl Extension<'_> {
         if !is_manifest(old.media_type().as_ref()) {
             return Err(refused("its index contains something other than an image"));
         }
-        let mut manifest: ImageManifest = read(&self.blobs.directory, &blob_path(old.digest()))?;
-        let old_config = blob_path(manifest.config().digest());
-        let bytes = read_bytes(&self.blobs.directory, &old_config)?;
-        let path = self.blobs.directory.join(&old_config);
+        let mut manifest: ImageManifest = self.read(old)?.0;
+        // The fields that Go reads must be those that are changed.
+        let (_, bytes) = self.read::<Configuration>(manifest.config())?;
+        let path = self.blobs.directory.join(blob_path(manifest.config().digest()));
         let mut configuration = document::parse_value(&bytes, &path)?;
         let n_layers = manifest.layers().len();
         let platform = self.configure(&mut configuration, n_layers).ok_or_else(|| {
@@ -106,6 +108,17 @@ impl Extension<'_> {
         let (digest, size) = (new.digest().clone(), content + new.size());
         self.images.push(WrittenImage { platform, digest, size });
         Ok(new)
+    }
+
+    /// Reads a document, and returns also its bytes. It counts each time that it is read, because
+    /// it is also written each time.
+    fn read<T: Document>(&mut self, descriptor: &Descriptor) -> Result<(T, Vec<u8>), Error> {
+        let (document, bytes) = read(&self.blobs.directory, &blob_path(descriptor.digest()))?;
+        self.read += bytes.len() as u64 + limit::DOCUMENT;
+        if self.read > limit::DOCUMENTS {
+            return Err(refused("its images are too many, or their documents too large"));
+        }
+        Ok((document, bytes))
     }
 
     /// Changes a configuration. Returns the platform, or `None` if the configuration is not valid.
@@ -192,15 +205,12 @@ fn to_oci(media_type: &MediaType) -> MediaType {
     }
 }
 
-/// Reads a document of the layout.
-fn read<T: Document>(directory: &FilePath, name: &str) -> Result<T, Error> {
-    let bytes = read_bytes(directory, name)?;
-    parse(&bytes, name).map_err(|error| refused(&unlade_text::chain(&error)))
-}
-
-fn read_bytes(directory: &FilePath, name: &str) -> Result<Vec<u8>, Error> {
+/// Reads a document of the layout, and returns also its bytes.
+fn read<T: Document>(directory: &FilePath, name: &str) -> Result<(T, Vec<u8>), Error> {
     let path = directory.join(name);
-    input::read(&path, limit::JSON).map_err(|source| Error::Input { path, source })
+    let bytes = input::read(&path, limit::JSON).map_err(|source| Error::Input { path, source })?;
+    let document = parse(&bytes, name).map_err(|error| refused(&unlade_text::chain(&error)))?;
+    Ok((document, bytes))
 }
 
 fn refused(problem: &str) -> Error {

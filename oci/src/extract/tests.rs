@@ -15,10 +15,8 @@ fn push(root: &str, names: u64, entries: &[Raw<'_>]) -> Result<Tree, Error> {
 fn push_all(root: &str, names: u64, layers: &[&[Raw<'_>]]) -> Result<Tree, Error> {
     let staged = tempfile::tempdir().unwrap();
     let budget = Budget::new(Limits { names, ..Limits::default() });
-    let (tree, root, staged) = (Tree::default(), root.as_bytes(), staged.path());
-    let links = Links::default();
-    let mut extraction =
-        Extraction { root, staged, budget: &budget, tree, links, files: 0, size: 0 };
+    let (root, staged) = (root.as_bytes(), staged.path());
+    let mut extraction = Extraction::new(root, staged, &budget);
     for layer in layers {
         extraction.push(&mut tar(layer).as_slice())?;
     }
@@ -136,12 +134,29 @@ fn an_entry_in_or_from_a_directory_with_the_name_of_a_whiteout_is_refused() {
 }
 
 #[test]
-fn directories_without_an_entry_count_as_names() {
-    let path = format!("configs/{}x", "d/".repeat(60));
-    let entries = [(path.as_str(), EntryType::Regular, "")];
-    // 62 parts with 128 bytes each.
-    assert!(is_names(push("configs", 62 * 128, &entries)));
-    push("configs", 63 * 128, &entries).unwrap();
+fn files_and_directories_are_limited_also_those_without_an_entry() {
+    let is_refused = |paths: Vec<String>, kind| {
+        let entries: Vec<_> = paths.iter().map(|path| (path.as_str(), kind, "")).collect();
+        match push("configs", u64::MAX, &entries) {
+            Ok(_) => false,
+            Err(Error::TooMany { .. }) => true,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    // One more is `configs`.
+    let flat = |count| (1..count).map(|n| format!("configs/{n}")).collect();
+    assert!(!is_refused(flat(limit::CREATED), EntryType::Directory));
+    assert!(is_refused(flat(limit::CREATED + 1), EntryType::Directory));
+    let again = |count| vec!["configs/a".to_owned(); count];
+    assert!(is_refused(again(limit::CREATED), EntryType::Directory));
+    // Each directory has 99 more in it, and a file or a whiteout in the last one.
+    let deep = |name: &str, count| {
+        (0..count).map(|n| format!("configs/{n}/{}{name}", "d/".repeat(99))).collect()
+    };
+    assert!(!is_refused(deep("x", 198), EntryType::Regular));
+    assert!(is_refused(deep("x", 199), EntryType::Regular));
+    assert!(!is_refused(deep(".wh.x", 199), EntryType::Regular));
+    assert!(is_refused(deep(".wh.x", 200), EntryType::Regular));
 }
 
 #[test]

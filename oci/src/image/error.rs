@@ -102,7 +102,7 @@ impl Error {
             || match self {
                 Self::Manifest { source, .. } | Self::Origin(source) => source.is_limit(),
                 Self::Bundle(error) => error.is_limit(),
-                Self::Extract(error) => matches!(error, extract::Error::TooLarge { .. }),
+                Self::Extract(error) => error.is_limit(),
                 _ => false,
             }
     }

@@ -93,11 +93,14 @@ fn an_image_of_docker_becomes_one_of_the_oci_specification() {
 
 #[test]
 fn a_base_that_contradicts_itself_is_refused() {
-    let changes: [fn(&mut Value); 4] = [
+    let changes: [fn(&mut Value); 6] = [
         |it| it["rootfs"]["diff_ids"] = json!([]),
         |it| it["rootfs"] = json!(7),
         |it| it["config"] = json!([]),
         |it| it["os"] = json!(null),
+        // Go reads the names of fields in any letter case.
+        |it| it["Config"] = it["config"].take(),
+        |it| it["config"]["entrypoint"] = json!(["/evil"]),
     ];
     for change in changes {
         let place = Place::new();
@@ -112,6 +115,26 @@ fn a_base_that_contradicts_itself_is_refused() {
         json!({"schemaVersion": 2, "manifests": [index["manifests"][0], index["manifests"][0]]});
     fs::write(layout.join("index.json"), twice.to_string()).unwrap();
     assert!(matches!(extend(&layout, &config(), &[]).unwrap_err(), Error::Base { .. }));
+}
+
+/// A small index can name a large image thousands of times.
+#[test]
+fn each_image_of_a_base_counts_even_if_its_documents_are_the_same() {
+    let place = Place::new();
+    let layout = docker_base(&place, |_| {});
+    let index = json(&fs::read(layout.join("index.json")).unwrap());
+    let list = json(&blob(&layout, &index["manifests"][0]));
+    let extend_repeated = |count| {
+        let manifests = vec![&list["manifests"][0]; count];
+        let list = json!({"schemaVersion": 2, "manifests": manifests});
+        let root = store(&layout, "application/vnd.oci.image.index.v1+json", &list);
+        let index = json!({"schemaVersion": 2, "manifests": [root]});
+        fs::write(layout.join("index.json"), index.to_string()).unwrap();
+        extend(&layout, &config(), &[])
+    };
+    assert_eq!(extend_repeated(30).unwrap().images.len(), 30);
+    let error = extend_repeated(300).unwrap_err();
+    assert!(error.to_string().contains("its images are too many"), "{error}");
 }
 
 #[test]

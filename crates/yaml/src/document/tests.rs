@@ -146,6 +146,20 @@ fn the_work_for_a_stream_grows_with_its_size() {
     let (n_documents, error, work) = read_within(&stream, &limits);
     assert_eq!((n_documents, error), (1_000, None));
     assert!(work > 100_000);
+    let limits = Limits { stream_work: 1 << 10, ..limits };
+    assert!(read_within(&stream, &limits).1.unwrap().ends_with("units of work"));
+}
+
+#[test]
+fn the_values_of_json_count_as_work() {
+    // The object, the array and 98 numbers.
+    let stream = format!("{{\"a\":[{}0]}}\n", "0,".repeat(97)).repeat(3);
+    let work = 3 * (OBJECT + 100 * VALUE);
+    let read = |work| read_within(&stream, &Limits { work, stream_work: 0, ..Limits::default() });
+    assert_eq!(read(work), (3, None, work));
+    let (n_documents, error, _) = read(work - 1);
+    assert_eq!(n_documents, 3);
+    assert!(error.unwrap().ends_with("units of work"));
 }
 
 /// Go limits the share of aliases in each document only.
