@@ -224,6 +224,9 @@ impl Watch {
             }
             Update::Job(change) => {
                 let has_responded = !matches!(change, Change::Init);
+                if let Change::Apply(job) | Change::InitApply(job) = &change {
+                    self.seen.note_job(job);
+                }
                 apply_single(change, &mut self.seen.job, &mut self.listing.job);
                 has_responded.then_some(JOBS)
             }

@@ -123,9 +123,8 @@ pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison 
         let is_same = |it: &Comparison| matches!(it, Comparison::Same(_));
         return of_writers.swap_remove(of_writers.iter().position(is_same).unwrap_or_default());
     }
-    let n_observed = pods.iter().filter(|pod| pod.is_controlled_by(&attempt.uid)).count();
     match comparison {
-        Comparison::Same(mut images) if n_pods(seen) > n_observed => {
+        Comparison::Same(mut images) if lacks_pods(seen, attempt) => {
             if !attempt.wanted.bundle.is_digest() {
                 (images.bundle.digest, images.bundle.digest_source) = (None, None);
                 return Comparison::Open(images, None);
@@ -139,18 +138,18 @@ pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison 
     }
 }
 
-/// Returns the number of pods that the status of the Job counts. It counts pods of which the label
-/// was removed, and those that ended before the watch began.
-fn n_pods(seen: &Seen) -> usize {
-    let status = seen.job.object().and_then(|job| job.status.as_ref());
-    let counts = status.map_or([None; 3], |it| [it.active, it.failed, it.succeeded]);
-    counts.into_iter().flatten().filter_map(|count| usize::try_from(count).ok()).sum()
+/// Checks whether the Job has more pods than were observed: pods of which the label was removed,
+/// and those that ended before the watch began. The watches are not synchronised, so that of the
+/// pods may also be behind.
+fn lacks_pods(seen: &Seen, attempt: &Attempt) -> bool {
+    let observed = seen.images.values().filter(|pod| pod.is_controlled_by(&attempt.uid));
+    seen.n_pods > observed.count()
 }
 
-/// Checks whether a node may still report the image of a pod: no pod of the attempt was observed
+/// Checks whether a node may still report the image of a pod: a pod of the attempt was not observed
 /// yet, or one has not ended.
 fn may_report(seen: &Seen, attempt: &Attempt) -> bool {
     let is_known = seen.images.values().any(|image| image.is_owned_by(&attempt.uid));
-    let may_start = !is_known && seen.job != Presence::Gone;
-    may_start || attempt_pods(seen, attempt).into_iter().any(|pod| !is_over(pod))
+    let may_appear = seen.job != Presence::Gone && (!is_known || lacks_pods(seen, attempt));
+    may_appear || attempt_pods(seen, attempt).into_iter().any(|pod| !is_over(pod))
 }

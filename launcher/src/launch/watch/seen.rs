@@ -38,6 +38,9 @@ impl<T> Presence<T> {
 pub(in crate::launch) struct Seen {
     pub(in crate::launch) config_map: Presence<ConfigMap>,
     pub(in crate::launch) job: Presence<Job>,
+    /// The largest number of pods that the status of the Job has counted. It stays if the Job is
+    /// deleted.
+    pub(in crate::launch) n_pods: usize,
     /// The pods of the Job, by name.
     pub(in crate::launch) pods: BTreeMap<String, Pod>,
     /// The images of the pods, by uid. They include pods that no longer exist.
@@ -51,6 +54,14 @@ pub(in crate::launch) struct Seen {
 }
 
 impl Seen {
+    /// Adds the number of pods in a version of the Job.
+    pub(in crate::launch) fn note_job(&mut self, job: &Job) {
+        let status = job.status.as_ref();
+        let counts = status.map_or([None; 3], |it| [it.active, it.failed, it.succeeded]);
+        let counts = counts.into_iter().flatten().filter_map(|count| usize::try_from(count).ok());
+        self.n_pods = self.n_pods.max(counts.sum());
+    }
+
     /// Adds the images of a version of a pod.
     pub(in crate::launch) fn note(&mut self, pod: &Pod) {
         sighting(&mut self.images, pod).note(pod);

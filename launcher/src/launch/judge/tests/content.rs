@@ -247,12 +247,20 @@ fn content_counts_once_its_image_is_verified() {
         lost.note_deletion(&first);
         assert_eq!(state(&lost), expected, "the second pod {name}, the first one is lost");
         let mut unseen = of(second);
-        let Presence::There(job) = &mut unseen.job else { panic!("no Job") };
-        job.status.as_mut().unwrap().failed = Some(1);
+        let with_status = |status: Value| -> Job {
+            read(json!({"metadata": {"name": "etcd-1", "uid": JOB}, "status": status}))
+        };
+        note_job(&mut unseen, with_status(json!({"failed": 1})));
         assert_eq!(state(&unseen), "written", "the Job counts the second pod only");
-        let Presence::There(job) = &mut unseen.job else { panic!("no Job") };
-        job.status.as_mut().unwrap().active = Some(1);
-        assert_eq!(state(&unseen), expected, "the second pod {name}, the first one is not seen");
+        note_job(&mut unseen, with_status(json!({"failed": 1, "active": 1})));
+        let lacking = match expected {
+            // The watch of the pods may be behind.
+            "retryable ImageUnverified" => "waiting",
+            expected => expected,
+        };
+        assert_eq!(state(&unseen), lacking, "the second pod {name}, the first one is not seen");
+        unseen.job = Presence::Gone;
+        assert_eq!(state(&unseen), expected, "the second pod {name}, the Job is deleted");
     }
     let mut budget = Budget::new(deadlines(), Duration::ZERO);
     let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);
@@ -260,4 +268,27 @@ fn content_counts_once_its_image_is_verified() {
     assert_eq!(short(&judge.judge(&silent, Duration::from_secs(5)).state), "waiting");
     let late = judge.judge(&silent, Duration::from_secs(35)).state;
     assert_eq!(short(&late), "retryable ImageUnverified", "the node is silent");
+}
+
+#[test]
+fn a_pod_that_the_watch_does_not_show_yet_is_awaited() {
+    let strategy = Strategy::ImageVolume;
+    let attempt = by_digest(strategy);
+    let with_status = |status: Value| -> Job {
+        read(json!({"metadata": {"name": "etcd-1", "uid": JOB}, "status": status}))
+    };
+    let mut failed = requested(strategy);
+    failed.status.as_mut().unwrap().phase = Some("Failed".to_owned());
+    let both = with_status(json!({"active": 1, "failed": 1}));
+    let mut seen = seen(filled(JOB), both, vec![failed]);
+    let mut budget = Budget::new(deadlines(), Duration::ZERO);
+    let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
+    assert_eq!(short(&judge.judge(&seen, Duration::from_secs(5)).state), "waiting");
+    let late = judge.judge(&seen, Duration::from_secs(35)).state;
+    assert_eq!(short(&late), "retryable ImageUnverified", "it never appears");
+    let mut second = requested(strategy);
+    (second.metadata.name, second.metadata.uid) = (Some("b".into()), Some("b".into()));
+    seen.note(&second);
+    seen.pods.insert("b".to_owned(), second);
+    assert_eq!(short(&judge.judge(&seen, Duration::from_secs(8)).state), "written");
 }
