@@ -64,6 +64,11 @@ pub(super) fn has_started(pod: &Pod) -> bool {
     unpack(pod).is_some_and(was_created)
 }
 
+/// Checks whether the container that writes the ConfigMap is running.
+pub(super) fn is_running(pod: &Pod) -> bool {
+    unpack(pod).and_then(|status| status.state.as_ref()?.running.as_ref()).is_some()
+}
+
 /// Returns the pods of an attempt that have written the ConfigMap `name`, the newest first, each
 /// with the digest of the content, according to the termination message of the unpacker.
 pub(super) fn writers<'s>(seen: &'s Seen, attempt: &Attempt, name: &str) -> Vec<(&'s Pod, String)> {

@@ -7,11 +7,12 @@ use kube::ResourceExt;
 use unlade_bundle::Limits;
 use unlade_config_map::{decode, mark};
 
-use super::pod_progress::{attempt_pods, writers};
+use super::pod_progress::{attempt_pods, is_running, writers};
 use super::{Attempt, Conclusion, Judge, State, Waiting, Written};
-use crate::launch::decision::AttemptEnd;
+use crate::launch::decision::{AttemptEnd, JobOwnership};
 use crate::launch::image::{Comparison, Sighting, compare, compare_writer};
 use crate::launch::watch::{Presence, Seen, is_over};
+use crate::object::label;
 use crate::{Failure, Reason};
 
 /// The maximum number of pods that are observed. A Job of a launch has a few.
@@ -48,7 +49,11 @@ impl Judge<'_> {
             return Some(State::Ended(Conclusion::Failed(AttemptEnd::Retryable, failure)));
         }
         let since = *self.written.get_or_insert(now);
-        let until = since + REPORT;
+        let mut until = since + REPORT;
+        // The container of a pack ends only after it has written the last ConfigMap.
+        if is_pack(seen) && attempt_pods(seen, self.attempt).into_iter().any(is_running) {
+            until = until.max(now + self.budget.left(now));
+        }
         let may_come = now < until && may_report(seen, self.attempt);
         let failure = match compared(seen, self.attempt) {
             Comparison::Open(..) if may_come => {
@@ -123,15 +128,19 @@ pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison 
         let is_same = |it: &Comparison| matches!(it, Comparison::Same(_));
         return of_writers.swap_remove(of_writers.iter().position(is_same).unwrap_or_default());
     }
+    // A launch that adopts a Job has not observed what happened to its pods before. Someone may
+    // have taken a pod away from the Job and changed its image.
+    let is_adopted = attempt.ownership != JobOwnership::Own;
     match comparison {
-        Comparison::Same(mut images) if lacks_pods(seen, attempt) => {
+        Comparison::Same(mut images) if is_adopted || lacks_pods(seen, attempt) => {
             if !attempt.wanted.bundle.is_digest() {
                 (images.bundle.digest, images.bundle.digest_source) = (None, None);
                 return Comparison::Open(images, None);
             }
             let job = &attempt.job;
-            let message =
-                format!("a pod of the Job {job} was not observed, and may have used another image");
+            let message = format!(
+                "no pod shows that it wrote the content, and a pod of the Job {job} that was not observed may have used another image"
+            );
             Comparison::Open(images, Some(Failure::new(Reason::ImageUnverified, message)))
         }
         comparison => comparison,
@@ -144,6 +153,11 @@ pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison 
 fn lacks_pods(seen: &Seen, attempt: &Attempt) -> bool {
     let observed = seen.images.values().filter(|pod| pod.is_controlled_by(&attempt.uid));
     seen.n_pods > observed.count()
+}
+
+/// Checks whether the Job fills the ConfigMaps of several launches.
+fn is_pack(seen: &Seen) -> bool {
+    seen.job.object().is_some_and(|job| job.labels().contains_key(label::PACK))
 }
 
 /// Checks whether a node may still report the image of a pod: a pod of the attempt was not observed
