@@ -120,8 +120,19 @@ fn a_pod_that_the_job_does_not_control_does_not_count_as_its_own() {
     for strategy in BOTH {
         let mut forged = requested(strategy);
         forged.metadata.owner_references.as_mut().unwrap()[0].controller = Some(false);
-        let judged = judged_with_one_pod(strategy, vec![forged], |_| {});
-        assert!(!judged.contains("written"), "{strategy:?}: {judged}");
+        let judged = |pods| judged_with_one_pod(strategy, pods, |_| {});
+        assert!(!judged(vec![forged.clone()]).contains("written"), "{strategy:?}");
+        // Nor does the message of such a pod decide instead of a pod that was lost.
+        (forged.metadata.name, forged.metadata.uid) = (Some("b".into()), Some("b".into()));
+        let of_lost = |forged: Pod| {
+            judged_with_one_pod(strategy, vec![requested(strategy), wrote(forged)], |seen| {
+                let pod = seen.pods.remove("a").unwrap();
+                seen.note_deletion(&pod);
+            })
+        };
+        assert!(!of_lost(forged.clone()).contains("written"), "{strategy:?}");
+        forged.metadata.owner_references.as_mut().unwrap()[0].controller = Some(true);
+        assert_eq!(of_lost(forged), "written", "{strategy:?}");
     }
 }
 
