@@ -45,7 +45,7 @@ impl Judge<'_> {
     /// before the last status of the pod that wrote it, so the judge waits for that status.
     pub(super) fn judge_content(&mut self, seen: &Seen, now: Duration) -> Option<State> {
         let config_map = marked(seen, self.attempt)?;
-        if let Err(failure) = verify_content(config_map, seen, self.attempt) {
+        if let Err(failure) = self.verify(config_map, seen) {
             return Some(State::Ended(Conclusion::Failed(AttemptEnd::Retryable, failure)));
         }
         let since = *self.written.get_or_insert(now);
@@ -69,6 +69,18 @@ impl Judge<'_> {
         let ending = if failure.is_transient { AttemptEnd::Retryable } else { AttemptEnd::Fatal };
         Some(State::Ended(Conclusion::Failed(ending, failure)))
     }
+
+    /// Does the same as [`verify_content`]. Each change of a pod leads to a judgement, so a version
+    /// of the ConfigMap is decoded only once.
+    fn verify(&mut self, config_map: &ConfigMap, seen: &Seen) -> Result<(), Failure> {
+        let version = config_map.resource_version();
+        let decoded = self.decoded.take().filter(|(of, _)| of.is_some() && *of == version);
+        let (_, digest) = match decoded {
+            Some(decoded) => self.decoded.insert(decoded),
+            None => self.decoded.insert((version, decode_digest(config_map)?)),
+        };
+        verify_writers(&config_map.name_any(), digest.as_deref(), seen, self.attempt)
+    }
 }
 
 /// Checks whether this is the ConfigMap of the attempt, with its mark.
@@ -85,22 +97,39 @@ pub(in crate::launch) fn verify_content(
     seen: &Seen,
     attempt: &Attempt,
 ) -> Result<(), Failure> {
-    let name = config_map.name_any();
-    let changed = |how: String| {
-        let message = format!("the ConfigMap {name} was changed after it was filled: {how}");
-        Err(Failure::new(Reason::Conflict, message))
-    };
-    let found = match decode(&[config_map.into()], &Limits::default()) {
-        Ok(decoded) => decoded.digest,
-        Err(error) => return changed(unlade_text::chain(&error)),
-    };
+    let digest = decode_digest(config_map)?;
+    verify_writers(&config_map.name_any(), digest.as_deref(), seen, attempt)
+}
+
+/// Returns the digest of content that matches its marks.
+fn decode_digest(config_map: &ConfigMap) -> Result<Option<String>, Failure> {
+    let decoded = decode(&[config_map.into()], &Limits::default());
+    let decoded =
+        decoded.map_err(|error| changed(&config_map.name_any(), &unlade_text::chain(&error)))?;
+    Ok(decoded.digest)
+}
+
+/// Verifies that the content of the ConfigMap `name`, whose digest was `found`, is the content that
+/// the pods of the attempt wrote.
+fn verify_writers(
+    name: &str,
+    found: Option<&str>,
+    seen: &Seen,
+    attempt: &Attempt,
+) -> Result<(), Failure> {
     let Some(found) = found else { return Ok(()) };
-    match writers(seen, attempt, &name).into_iter().find(|(_, written)| *written != found) {
+    match writers(seen, attempt, name).into_iter().find(|(_, written)| written != found) {
         Some((_, written)) => {
-            changed(format!("the digest of its content is {found}, and a pod wrote {written}"))
+            let how = format!("the digest of its content is {found}, and a pod wrote {written}");
+            Err(changed(name, &how))
         }
         None => Ok(()),
     }
+}
+
+fn changed(name: &str, how: &str) -> Failure {
+    let message = format!("the ConfigMap {name} was changed after it was filled: {how}");
+    Failure::new(Reason::Conflict, message)
 }
 
 fn marked<'s>(seen: &'s Seen, attempt: &Attempt) -> Option<&'s ConfigMap> {

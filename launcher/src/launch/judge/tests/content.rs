@@ -281,6 +281,26 @@ fn content_counts_once_its_image_is_verified() {
     assert_eq!(short(&late), "retryable ImageUnverified", "the node is silent");
 }
 
+/// Content can take a moment to decode, and a pod can change many times.
+#[test]
+fn a_version_of_the_config_map_is_decoded_once() {
+    let attempt = by_digest(Strategy::Inject);
+    let mut budget = Budget::new(deadlines(), Duration::ZERO);
+    let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
+    let mut at = |version: &str, csv: &str| {
+        let mut config_map = filled(JOB);
+        config_map.metadata.resource_version = Some(version.to_owned());
+        config_map.data.as_mut().unwrap().insert("csv.yaml".into(), csv.to_owned());
+        let seen = seen(config_map, job(&json!([])), vec![]);
+        short(&judge.judge(&seen, Duration::from_secs(5)).state)
+    };
+    let whole = filled(JOB).data.unwrap()["csv.yaml"].clone();
+    assert_eq!(at("1", &whole), "waiting");
+    // The API server never does this: it shows that nothing was decoded.
+    assert_eq!(at("1", "kind: Secret\n"), "waiting");
+    assert_eq!(at("2", "kind: Secret\n"), "retryable Conflict");
+}
+
 #[test]
 fn a_pod_that_the_watch_does_not_show_yet_is_awaited() {
     let strategy = Strategy::ImageVolume;
