@@ -233,7 +233,8 @@ impl Watch {
             Update::Pod(change) => {
                 let has_responded = !matches!(change, Change::Init);
                 match &change {
-                    Change::Apply(pod) | Change::InitApply(pod) => self.seen.note(pod),
+                    Change::Apply(pod) => self.seen.note(pod),
+                    Change::InitApply(pod) => self.seen.note_listed(pod),
                     Change::Delete(pod) => self.seen.note_deletion(pod),
                     Change::InitDone => self.seen.note_list(&self.listing.pods),
                     Change::Init => {}

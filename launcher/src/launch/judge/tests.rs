@@ -109,18 +109,12 @@ pub(in crate::launch) fn ended(name: &str, code: i32) -> Pod {
 
 pub(in crate::launch) fn seen(config_map: ConfigMap, job: Job, pods: Vec<Pod>) -> Seen {
     let mut seen = Seen { config_map: Presence::There(Box::new(config_map)), ..Seen::default() };
-    note_job(&mut seen, job);
+    content::note_job(&mut seen, job);
     for pod in pods {
         seen.note(&pod);
         seen.pods.insert(pod.name_any(), pod);
     }
     seen
-}
-
-/// Adds a version of the Job.
-fn note_job(seen: &mut Seen, job: Job) {
-    seen.note_job(&job);
-    seen.job = Presence::There(Box::new(job));
 }
 
 pub(in crate::launch) fn deadlines() -> Deadlines {

@@ -1,5 +1,14 @@
 use super::*;
 
+/// Pods that were not observed from their creation.
+mod unseen;
+
+/// Adds a version of the Job.
+pub(super) fn note_job(seen: &mut Seen, job: Job) {
+    seen.note_job(&job);
+    seen.job = Presence::There(Box::new(job));
+}
+
 /// Returns the pod with this second of its creation.
 fn created(mut pod: Pod, second: u8) -> Pod {
     pod.metadata.creation_timestamp = Some(read(json!(format!("2026-01-01T00:00:0{second}Z"))));
@@ -43,6 +52,20 @@ fn requested(strategy: Strategy) -> Pod {
         spec.containers[0].image = bundle;
     }
     pod.metadata.generation = Some(1);
+    pod
+}
+
+/// Returns the pod after its container has written the content of [`filled`].
+fn wrote(mut pod: Pod) -> Pod {
+    let digest = filled(JOB).annotations()[mark::DIGEST].clone();
+    let wrote = json!([{"configMap": "etcd", "verdict": "written", "files": 1, "digest": digest}]);
+    let status = pod.status.as_mut().unwrap();
+    status.phase = Some("Succeeded".to_owned());
+    status.container_statuses = read(json!([{
+        "name": "unpack", "image": "", "ready": false, "restartCount": 0,
+        "imageID": format!("registry.example/etcd@sha256:{HEX}"),
+        "state": {"terminated": {"exitCode": 0, "message": wrote.to_string()}},
+    }]));
     pod
 }
 
@@ -322,74 +345,4 @@ fn a_pod_that_the_watch_does_not_show_yet_is_awaited() {
     seen.note(&second);
     seen.pods.insert("b".to_owned(), second);
     assert_eq!(short(&judge.judge(&seen, Duration::from_secs(8)).state), "written");
-}
-
-/// Returns the pod after its container has written the content of [`filled`].
-fn wrote(mut pod: Pod) -> Pod {
-    let digest = filled(JOB).annotations()[mark::DIGEST].clone();
-    let wrote = json!([{"configMap": "etcd", "verdict": "written", "files": 1, "digest": digest}]);
-    let status = pod.status.as_mut().unwrap();
-    status.phase = Some("Succeeded".to_owned());
-    status.container_statuses = read(json!([{
-        "name": "unpack", "image": "", "ready": false, "restartCount": 0,
-        "imageID": format!("registry.example/etcd@sha256:{HEX}"),
-        "state": {"terminated": {"exitCode": 0, "message": wrote.to_string()}},
-    }]));
-    pod
-}
-
-/// Someone may have taken a pod away from the Job before the launch adopted the Job, and changed
-/// its image.
-#[test]
-fn content_of_an_adopted_job_counts_once_a_pod_names_it() {
-    let pack = |status: Value| -> Job {
-        let labels = json!({crate::object::label::PACK: "a"});
-        read(json!({"metadata": {"name": "p", "uid": JOB, "labels": labels}, "status": status}))
-    };
-    for ownership in [JobOwnership::Same, JobOwnership::Other] {
-        for strategy in BOTH {
-            let attempt = Attempt { ownership, ..by_digest(strategy) };
-            let mut budget = Budget::new(deadlines(), Duration::ZERO);
-            let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
-            let mut at = |job: &Job, pod: Option<&Pod>, now| {
-                let seen = seen(filled(JOB), job.clone(), pod.into_iter().cloned().collect());
-                short(&judge.judge(&seen, Duration::from_secs(now)).state)
-            };
-            let (job, running) = (job(&json!([])), requested(strategy));
-            assert_eq!(at(&job, None, 5), "waiting");
-            assert_eq!(at(&job, Some(&running), 6), "waiting");
-            assert_eq!(at(&job, Some(&wrote(running.clone())), 7), "written");
-            assert_eq!(at(&job, Some(&running), 36), "retryable ImageUnverified");
-            // Each container of a pack writes several ConfigMaps before it ends.
-            let mut unpacking = running;
-            unpacking.status.as_mut().unwrap().container_statuses = read(json!([{
-                "name": "unpack", "image": "", "imageID": digest().to_string(), "ready": true,
-                "restartCount": 0, "state": {"running": {}},
-            }]));
-            let pack = pack(json!({"active": 1}));
-            assert_eq!(at(&pack, Some(&unpacking), 37), "waiting");
-            assert_eq!(at(&pack, Some(&wrote(unpacking.clone())), 38), "written");
-            assert_eq!(at(&pack, Some(&unpacking), 200), "retryable ImageUnverified");
-        }
-    }
-}
-
-#[test]
-fn the_digest_of_a_tag_is_unknown_unless_a_pod_of_an_adopted_job_names_the_content() {
-    let attempt = Attempt { ownership: JobOwnership::Same, ..attempt(Strategy::Inject) };
-    let running = unpacking("a", "Running", &json!({"running": {}}));
-    let mut ended = running.clone();
-    ended.status.as_mut().unwrap().phase = Some("Succeeded".to_owned());
-    let digest = |pod: Pod| {
-        let mut budget = Budget::new(deadlines(), Duration::ZERO);
-        let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
-        let seen = seen(filled(JOB), job(&json!([])), vec![pod]);
-        match judge.judge(&seen, Duration::from_secs(5)).state {
-            State::Ended(Conclusion::Written(written)) => Some(written.images.bundle.digest),
-            State::Ended(_) | State::Waiting(_) => None,
-        }
-    };
-    assert_eq!(digest(running.clone()), None, "it waits");
-    assert_eq!(digest(wrote(running)), Some(Some(format!("sha256:{HEX}"))));
-    assert_eq!(digest(ended), Some(None));
 }
