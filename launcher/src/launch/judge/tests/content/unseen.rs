@@ -109,3 +109,24 @@ fn a_pod_without_a_generation_is_observed_only_from_its_creation() {
         }
     }
 }
+
+#[test]
+fn a_tag_is_another_image_if_someone_may_have_changed_the_pod() {
+    let mut attempt = Attempt { ownership: JobOwnership::Same, ..by_digest(Strategy::Inject) };
+    attempt.wanted.bundle = ImageReference::parse(IMAGE).unwrap();
+    let judged = |image: &str, generation: i64| {
+        let mut pod = wrote(requested(Strategy::Inject));
+        pod.metadata.generation = Some(generation);
+        set_image(&mut pod, image.to_owned());
+        let status = pod.status.as_mut().unwrap();
+        status.init_container_statuses.as_mut().unwrap()[0].image_id = tool();
+        let mut budget = Budget::new(deadlines(), Duration::ZERO);
+        let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
+        let seen = seen(filled(JOB), job(&json!([])), vec![pod]);
+        short(&judge.judge(&seen, Duration::from_secs(5)).state)
+    };
+    assert_eq!(judged(IMAGE, 2), "written");
+    assert_eq!(judged("evil.example/etcd:1", 2), "retryable ImageUnverified");
+    // Admission has chosen a mirror.
+    assert_eq!(judged("mirror.example/etcd:1", 1), "written");
+}
