@@ -24,7 +24,7 @@ use unlade_name::ImageReference;
 pub(super) struct Wanted {
     pub(super) bundle: ImageReference,
     /// The tool image. `None` for a Job of another launch with other options, which may use a
-    /// different one.
+    /// different one unless its digest is requested.
     pub(super) tool: Option<ImageReference>,
     pub(super) strategy: Strategy,
     /// The name of the image volume.

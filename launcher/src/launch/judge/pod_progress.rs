@@ -11,6 +11,7 @@ use super::budget::Phase;
 use crate::Strategy;
 use crate::launch::image::Wanted;
 use crate::launch::watch::Seen;
+use crate::strategy::WithPod;
 
 /// Whether the images are on the node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,6 +28,15 @@ pub(in crate::launch) fn job_strategy(job: &Job) -> Strategy {
         containers.iter().any(|container| container.name == INSTALL_CONTAINER)
     });
     if is_injected { Strategy::Inject } else { Strategy::ImageVolume }
+}
+
+/// Returns the reference of the tool image in the template of a Job.
+pub(in crate::launch) fn job_tool(job: &Job) -> Option<&str> {
+    let pod = job.pod()?;
+    let mut install =
+        pod.init_containers.iter().flatten().filter(|it| it.name == INSTALL_CONTAINER);
+    let mut unpack = pod.containers.iter().filter(|it| it.name == UNPACK_CONTAINER);
+    install.next().or_else(|| unpack.next())?.image.as_deref()
 }
 
 /// Returns the phase of a pod.
