@@ -1,5 +1,7 @@
-//! Limits on the size of a failure, which is written into an annotation.
+//! Limits on the size of the texts of a cluster that are read, and of a failure, which is written
+//! into an annotation.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::{Failure, ObjectRef};
@@ -7,8 +9,13 @@ use super::{Failure, ObjectRef};
 /// The maximum number of log lines in a failure.
 pub const MAX_LOG_LINES: usize = 10;
 
+/// How much of the beginning and of the end of a text of the cluster is read, in bytes.
+const MAX_END: usize = 4096;
+
 /// The maximum size of a text, in bytes.
 const MAX_TEXT: usize = 1024;
+
+const ELLIPSIS: char = '…';
 
 /// The maximum size of a failure as JSON, in bytes.
 pub(super) const MAX_FAILURE: usize = 4096;
@@ -46,9 +53,20 @@ impl Failure {
     }
 }
 
+/// Returns a text of the cluster, such as the message of an event, without its middle if it is
+/// longer than 8 KiB. Anyone who may create events can write a megabyte into one. The end is kept,
+/// because the decisive error is the last one of CRI-O's messages.
+pub fn without_middle(text: &str) -> Cow<'_, str> {
+    if text.len() <= 2 * MAX_END {
+        return Cow::Borrowed(text);
+    }
+    let (begin, rest) = text.split_at(text.floor_char_boundary(MAX_END));
+    let (_, end) = rest.split_at(rest.ceil_char_boundary(rest.len().saturating_sub(MAX_END)));
+    Cow::Owned(format!("{begin}{ELLIPSIS}{end}"))
+}
+
 /// Truncates `text` to `longest` bytes. An ellipsis replaces the end.
 pub(super) fn cut(text: &mut String, longest: usize) {
-    const ELLIPSIS: char = '…';
     if text.len() > longest {
         let kept = longest.saturating_sub(ELLIPSIS.len_utf8());
         text.truncate(text.floor_char_boundary(kept));
@@ -77,6 +95,16 @@ mod tests {
         assert_eq!(text, "éé…");
         cut(&mut text, 8);
         assert_eq!(text, "éé…");
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_beginning_and_its_end() {
+        let long = format!("a{}z", "é".repeat(MAX_END));
+        let kept = without_middle(&long);
+        assert_eq!(kept.len(), 2 * MAX_END - 2 + ELLIPSIS.len_utf8());
+        assert!(kept.starts_with("aé") && kept.contains("é…é") && kept.ends_with("éz"), "{kept}");
+        let short = "é".repeat(MAX_END);
+        assert_eq!(without_middle(&short), short);
     }
 
     #[test]

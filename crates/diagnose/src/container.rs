@@ -1,12 +1,14 @@
 //! Classification of containers that do not start or that have exited.
 
+use std::borrow::Cow;
+
 use k8s_openapi::api::core::v1::{
     ContainerState, ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, Pod,
 };
 
 use super::bound::quoted;
 use super::rule::{self, Rule};
-use super::{Evidence, Failure, ObjectRef, Reason, outcome};
+use super::{Evidence, Failure, ObjectRef, Reason, outcome, without_middle};
 
 /// The words of CRI-O about a memory limit below the minimum of the runtime, for a container and
 /// for a pod: `set memory limit 1048576 too low; should be at least 12582912`.
@@ -135,8 +137,8 @@ pub(super) fn reason(waiting: &ContainerStateWaiting) -> &str {
 }
 
 /// Returns the message about a waiting container.
-pub(super) fn message(waiting: &ContainerStateWaiting) -> &str {
-    waiting.message.as_deref().unwrap_or_default().trim()
+pub(super) fn message(waiting: &ContainerStateWaiting) -> Cow<'_, str> {
+    without_middle(waiting.message.as_deref().unwrap_or_default().trim())
 }
 
 /// Classifies the container `name`, which cannot be created or started.
@@ -145,7 +147,7 @@ pub(super) fn classify_waiting(
     name: &str,
     image: &str,
 ) -> Failure {
-    let (state, message) = (reason(waiting), message(waiting));
+    let (state, message) = (reason(waiting), &*message(waiting));
     let described = describe(state, message);
     match state {
         "InvalidImageName" => Failure::new(
@@ -192,6 +194,7 @@ pub(super) fn classify_terminated(
     if let Some(failure) = outcome::from_message(message) {
         return failure;
     }
+    let message = &*without_middle(message);
     match (state, code) {
         ("OOMKilled", _) => {
             return Failure::new(

@@ -1,10 +1,12 @@
 //! Selection of the events about one object, and when they occurred.
 
+use std::borrow::Cow;
+
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Evidence, ObjectRef};
+use super::{Evidence, ObjectRef, without_middle};
 
 /// Returns the events about the object with this metadata, the newest first.
 pub(super) fn about<'a>(events: &'a [Event], metadata: &ObjectMeta) -> Vec<&'a Event> {
@@ -39,15 +41,15 @@ pub(super) fn reason(event: &Event) -> &str {
 }
 
 /// Returns the message of the event.
-pub(super) fn message(event: &Event) -> &str {
-    event.message.as_deref().unwrap_or_default().trim()
+pub(super) fn message(event: &Event) -> Cow<'_, str> {
+    without_middle(event.message.as_deref().unwrap_or_default().trim())
 }
 
 /// Returns the event as evidence about `object`.
 pub(super) fn evidence(event: &Event, object: &ObjectRef) -> Evidence {
     Evidence {
         object: Some(object.clone()),
-        message: Some(message(event).to_owned()),
+        message: Some(message(event).into_owned()),
         state: Some(reason(event).to_owned()),
         ..Evidence::default()
     }

@@ -5,7 +5,8 @@ use k8s_openapi::api::core::v1::Event;
 
 use super::bound::quoted;
 use super::{
-    Evidence, Failure, ObjectRef, Reason, admission, event, job_condition, outcome, worst,
+    Evidence, Failure, ObjectRef, Reason, admission, event, job_condition, outcome, without_middle,
+    worst,
 };
 
 /// Returns why `job` has no pod, or why it failed. Returns `None` if the Job makes progress or is
@@ -38,7 +39,7 @@ fn classify_creation(job: &Job, object: &ObjectRef, events: &[Event]) -> Option<
     if event::reason(newest) == "SuccessfulCreate" {
         return None;
     }
-    let message = event::message(newest);
+    let message = &*event::message(newest);
     let pod = format!("the pod of {object}");
     let failure = admission::classify(message, &pod).unwrap_or_else(|| {
         // The controller keeps trying, and the API server may only be overloaded.
@@ -53,7 +54,7 @@ fn classify_creation(job: &Job, object: &ObjectRef, events: &[Event]) -> Option<
 
 fn classify_condition(condition: &JobCondition, object: &ObjectRef) -> Failure {
     let state = condition.reason.as_deref().unwrap_or_default();
-    let message = condition.message.as_deref().unwrap_or_default();
+    let message = &*without_middle(condition.message.as_deref().unwrap_or_default());
     let failure = match state {
         "PodFailurePolicy" => classify_policy(message, object),
         "DeadlineExceeded" => Failure::new(

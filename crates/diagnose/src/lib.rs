@@ -53,7 +53,7 @@ mod setup;
 mod tests;
 
 pub use api::{RequestError, Status, classify_request_error, is_from_authorizer};
-pub use bound::MAX_LOG_LINES;
+pub use bound::{MAX_LOG_LINES, without_middle};
 pub use condition::job_condition;
 pub use container::{INSTALL_CONTAINER, UNPACK_CONTAINER};
 pub use event::last_occurrence;

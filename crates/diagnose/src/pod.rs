@@ -47,7 +47,7 @@ fn classify_container(
         State::Stuck(waiting) => container::classify_waiting(
             waiting,
             name,
-            &image(pod, status, container::message(waiting), events),
+            &image(pod, status, &container::message(waiting), events),
         ),
         State::Terminated(ended) => container::classify_terminated(ended, name, &status.image),
     };
@@ -61,7 +61,7 @@ fn classify_pull(
     status: &ContainerStatus,
     events: &[&Event],
 ) -> Failure {
-    let (state, message) = (container::reason(waiting), container::message(waiting));
+    let (state, message) = (container::reason(waiting), &*container::message(waiting));
     let image = &image(pod, status, message, events);
     let failure = pull::classify(state, message, image)
         .or_else(|| {
@@ -74,12 +74,12 @@ fn classify_pull(
                     && message.contains(&format!("\"{image}\""))
             };
             let event = events.iter().find(is_cause)?;
-            pull::classify(state, event::message(event), image)
+            pull::classify(state, &event::message(event), image)
         })
         .unwrap_or_else(|| pull::unknown(message, image));
     let missing =
         events.iter().find(|event| event::reason(event) == "FailedToRetrieveImagePullSecret");
-    match missing.map(|event| event::message(event)) {
+    match missing.map(|event| event::message(event)).as_deref() {
         Some(missing) if failure.reason == Reason::Unauthorized => Failure::new(
             Reason::NoPullSecret,
             format!("{}, and {}", describe_unretrieved_secrets(missing), failure.message),
@@ -128,7 +128,7 @@ fn image(pod: &Pod, status: &ContainerStatus, message: &str, events: &[&Event]) 
     let same = || messages().filter(|it| it.starts_with(PULL_FAILED) && it.contains(message));
     let pulling = || messages().filter(|it| it.starts_with("Pulling image"));
     named(message)
-        .or_else(|| same().find_map(named))
-        .or_else(|| pulling().find_map(named))
+        .or_else(|| same().find_map(|it| named(&it)))
+        .or_else(|| pulling().find_map(|it| named(&it)))
         .unwrap_or_else(|| images.join(" or "))
 }

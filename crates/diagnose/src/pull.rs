@@ -208,12 +208,12 @@ fn cause(message: &str) -> &str {
             return rest;
         };
         let after = rest.get(prefix.len()..).unwrap_or_default();
+        let following = |end| after.split_once(end).map(|(_, rest)| rest);
         // `rpc error: code = Unknown desc = ...`, `pull image "NAME": ...`.
-        let parts = ["desc = ", ": "].map(|end| after.split_once(end).map(|(_, rest)| rest));
-        let after = match parts {
-            _ if prefix.ends_with(':') => Some(after),
-            [Some(desc), _] if prefix.ends_with('=') => Some(desc),
-            [_, part] => part,
+        let after = match prefix.as_bytes() {
+            [.., b':'] => Some(after),
+            [.., b'='] => following("desc = ").or_else(|| following(": ")),
+            _ => following(": "),
         };
         match after.map(str::trim) {
             Some(after) if !after.is_empty() => rest = after,

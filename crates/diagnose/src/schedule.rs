@@ -3,13 +3,13 @@
 use k8s_openapi::api::core::v1::{Event, Pod, PodCondition};
 
 use super::bound::quoted;
-use super::{Evidence, Failure, ObjectRef, Reason, Remedy, event};
+use super::{Evidence, Failure, ObjectRef, Reason, Remedy, event, without_middle};
 
 /// Classifies the reason in the pod's status: its node rejected the pod, or terminated it.
 pub(super) fn classify_status(pod: &Pod, object: &ObjectRef) -> Option<Failure> {
     let status = pod.status.as_ref()?;
     let state = status.reason.as_deref()?;
-    let message = status.message.as_deref().unwrap_or_default();
+    let message = &*without_middle(status.message.as_deref().unwrap_or_default());
     let described = if message.is_empty() { state.to_owned() } else { quoted(message) };
     let failure = match state {
         "Evicted" | "Preempting" => {
@@ -42,8 +42,7 @@ pub(super) fn classify_status(pod: &Pod, object: &ObjectRef) -> Option<Failure> 
 pub(super) fn classify_disruption(pod: &Pod, object: &ObjectRef) -> Option<Failure> {
     let condition = condition(pod, "DisruptionTarget").filter(|it| it.status == "True")?;
     let state = condition.reason.as_deref().unwrap_or_default();
-    let message = condition.message.as_deref().unwrap_or(state);
-    let message = quoted(message);
+    let message = quoted(&without_middle(condition.message.as_deref().unwrap_or(state)));
     let failure = match state {
         "DeletionByTaintManager" | "DeletionByPodGC" => {
             Failure::new(Reason::NodeLost, format!("{object} lost its node: {message}"))
@@ -58,7 +57,8 @@ pub(super) fn classify_disruption(pod: &Pod, object: &ObjectRef) -> Option<Failu
 /// Classifies the reason why the pod has no node.
 pub(super) fn classify_scheduling(pod: &Pod, object: &ObjectRef) -> Option<Failure> {
     let condition = condition(pod, "PodScheduled").filter(|it| it.status == "False")?;
-    let message = condition.message.as_deref().or(condition.reason.as_deref()).unwrap_or_default();
+    let message = condition.message.as_deref().or(condition.reason.as_deref());
+    let message = &*without_middle(message.unwrap_or_default());
     let failure = Failure::new(
         Reason::Unschedulable,
         format!("no node accepts {object}: {}", quoted(message)),

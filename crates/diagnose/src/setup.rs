@@ -13,7 +13,7 @@ pub(super) fn classify_setup(pod: &Pod, object: &ObjectRef, events: &[&Event]) -
         return None;
     }
     let event = events.iter().find(|event| is_relevant(event::reason(event)))?;
-    let message = event::message(event);
+    let message = &*event::message(event);
     let cause = quoted(message);
     let failure = match event::reason(event) {
         // The node has made progress since.

@@ -1,9 +1,11 @@
 //! [`Description`]: details of one ConfigMap.
 
+use std::cmp::Reverse;
+
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
 use k8s_openapi::api::rbac::v1::Role;
-use kube::{Api, Client, api::ListParams};
+use kube::{Api, Client, ResourceExt, api::ListParams};
 use unlade_bundle::{Finding, Limits};
 use unlade_config_map::decode;
 use unlade_diagnose::last_occurrence;
@@ -13,7 +15,10 @@ use super::{item::Item, item::JobRecord, list, object, remove};
 use crate::call::send_for_value;
 use crate::load::load_bundle;
 use crate::seal::Seal;
-use crate::{DigestSource, Failure, object::label};
+use crate::{DigestSource, Failure, Reason, object::label};
+
+/// The maximum number of Jobs, and of pods, whose events are listed.
+const MAX_OBJECTS: usize = 32;
 
 /// The details of one ConfigMap.
 #[derive(Debug)]
@@ -27,7 +32,8 @@ pub struct Description {
     pub jobs: Vec<Job>,
     /// The pods of the Jobs, sorted by name.
     pub pods: Vec<Pod>,
-    /// The events about these objects, the oldest first. Kubernetes keeps events for an hour.
+    /// The events about the ConfigMap and the newest of these objects, the oldest first. Kubernetes
+    /// keeps events for an hour.
     pub events: Vec<Event>,
     /// The verified digest of the image that the content came from, and how the digest was known.
     /// `None` if no launch verified it, or if the content has changed since.
@@ -66,11 +72,14 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
     let verified = role.and_then(|role| verified(&role, &config_map));
     jobs.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     pods.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
-    let mut uids = vec![config_map.metadata.uid.clone()];
-    uids.extend(jobs.iter().map(|job| job.metadata.uid.clone()));
-    uids.extend(pods.iter().map(|pod| pod.metadata.uid.clone()));
-    let events =
-        list_events(client, &namespace, &subject, uids.into_iter().flatten().collect()).await;
+    let (of_jobs, of_pods) = (newest_uids(&jobs), newest_uids(&pods));
+    let n_left_out = jobs.len() + pods.len() - of_jobs.len() - of_pods.len();
+    if n_left_out > 0 {
+        let message = format!("the events of {n_left_out} older Jobs and pods are left out");
+        unreadable.push(Failure::new(Reason::TooLarge, message));
+    }
+    let uids = config_map.metadata.uid.iter().cloned().chain(of_jobs).chain(of_pods);
+    let events = list_events(client, &namespace, &subject, uids.collect()).await;
     let events = unwrap_or_record(events, &mut unreadable);
     let report = load_bundle(&config_map, &loader::Options::default()).map(|loaded| loaded.report);
     Description {
@@ -92,6 +101,14 @@ fn verified(role: &Role, config_map: &ConfigMap) -> Option<(String, DigestSource
     let decoded = decode(&[config_map.into()], &Limits::default()).ok()?;
     let image = decoded.source_image?;
     seal.covers(&image, &decoded.digest?).then_some((seal.image_digest, seal.digest_source))
+}
+
+/// Returns the uids of the newest objects. Anyone who may create pods can create thousands with the
+/// labels of the ConfigMap, and each needs a request of its own.
+fn newest_uids<K: ResourceExt>(objects: &[K]) -> Vec<String> {
+    let mut objects: Vec<_> = objects.iter().collect();
+    objects.sort_by_key(|object| Reverse(object.creation_timestamp().map(|time| time.0)));
+    objects.into_iter().take(MAX_OBJECTS).filter_map(K::uid).collect()
 }
 
 /// Lists the events about the objects with these uids, the oldest first.
@@ -119,4 +136,24 @@ fn unwrap_or_record<T: Default>(read: Result<T, Failure>, unreadable: &mut Vec<F
         unreadable.push(failure);
         T::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_the_events_of_the_newest_objects_are_listed() {
+        let pod = |n: usize| -> Pod {
+            let time = format!("2026-01-01T00:{:02}:{:02}Z", n / 60, n % 60);
+            let metadata = json!({"uid": n.to_string(), "creationTimestamp": time});
+            serde_json::from_value(json!({ "metadata": metadata })).unwrap()
+        };
+        let pods: Vec<_> = (0..3_000).map(pod).collect();
+        let uids = newest_uids(&pods);
+        assert_eq!((uids.len(), uids[0].as_str(), uids[31].as_str()), (32, "2999", "2968"));
+        assert_eq!(newest_uids(&pods[..2]), ["1", "0"]);
+    }
 }

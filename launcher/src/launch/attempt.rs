@@ -16,12 +16,13 @@ use super::course::{Action, Answer, AttemptResult, Course};
 use super::creation::Created;
 use super::decision::{Continuation, JobOwnership};
 use super::image::Wanted;
-use super::judge::pod_progress::job_strategy;
+use super::judge::pod_progress::{job_strategy, job_tool};
 use super::judge::{Attempt, Budget, condition};
 use super::watch::Watch;
 use crate::call::backoff;
 use crate::object::{Facts, label, spec_hash};
 use crate::{Failure, Reason, Step, Strategy, name};
+use unlade_name::ImageReference;
 
 /// What existed before the launch, and what the launch has left behind since.
 #[derive(Debug)]
@@ -102,8 +103,9 @@ impl Launch<'_> {
         let retrier = self.retrier();
         let mut waits = backoff::REQUEST.waits();
         loop {
-            let found = self.find_running_job(baseline, &jobs)?;
             let wanted = self.plan.job(next_number(name, &jobs), strategy, &baseline.facts);
+            let found = self.find_running_job(baseline, &jobs)?;
+            let found = found.filter(|found| self.may_adopt(found, &wanted));
             let job = found.unwrap_or(&wanted).name_any();
             let config_maps = self.plan.config_maps();
             let mut watch =
@@ -150,7 +152,9 @@ impl Launch<'_> {
 
     /// Returns the images that an attempt should use.
     fn wanted(&self, strategy: Strategy, ownership: JobOwnership) -> Wanted {
-        let tool = (ownership != JobOwnership::Other).then(|| self.plan.tool_image().clone());
+        let tool = self.plan.tool_image();
+        let is_known = tool.is_digest() || ownership != JobOwnership::Other;
+        let tool = is_known.then(|| tool.clone());
         // The node always reports the digest of a container's image.
         let resolves = strategy == Strategy::Inject || self.launcher.options.records_digest();
         let volume = self.plan.volume(self.plan.name());
@@ -183,6 +187,7 @@ impl Launch<'_> {
             return Err(super::name_taken("Job", &name));
         }
         let found = self.find_running_job(baseline, found.as_slice())?;
+        let found = found.filter(|found| self.may_adopt(found, wanted));
         Ok(found.map(|found| self.adopt(found, wanted)))
     }
 
@@ -219,6 +224,15 @@ impl Launch<'_> {
             }
             newest => Ok(newest.map(|(job, _)| job)),
         }
+    }
+
+    /// Checks whether the launch waits for an existing Job. It does not if it requests the digest
+    /// of the tool image, and the Job has another tool image: such a Job is left alone.
+    pub(super) fn may_adopt(&self, found: &Job, wanted: &Job) -> bool {
+        let Some(digest) = self.plan.tool_image().digest() else { return true };
+        let tool = job_tool(found).and_then(|tool| ImageReference::parse(tool).ok());
+        // Admission may have changed the template of a Job with the same options.
+        spec_hash::is_same(found, wanted) || tool.is_some_and(|tool| tool.digest() == Some(digest))
     }
 
     /// Reports that an existing Job is adopted. Returns the Job and its ownership.

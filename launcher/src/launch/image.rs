@@ -24,7 +24,7 @@ use unlade_name::ImageReference;
 pub(super) struct Wanted {
     pub(super) bundle: ImageReference,
     /// The tool image. `None` for a Job of another launch with other options, which may use a
-    /// different one.
+    /// different one unless its digest is requested.
     pub(super) tool: Option<ImageReference>,
     pub(super) strategy: Strategy,
     /// The name of the image volume.
@@ -269,7 +269,12 @@ impl RequestedImage<'_> {
         let part = self.part.of(seen);
         let is_observed = self.is_observed(seen);
         // Admission changes an image before the pod exists, so someone else has changed this one.
-        if part.is_changed() || (!is_observed && (seen.is_lost || self.is_program)) {
+        // A pod that admission gave another image cannot be told from one that was changed before
+        // it was observed.
+        let is_requested =
+            self.image.is_none_or(|image| part.references().all(|it| it == image.as_str()));
+        let is_trusted = is_observed || !(seen.is_lost || self.is_program) && is_requested;
+        if part.is_changed() || !is_trusted {
             let why = self.unverified(seen, None).with_transience(true);
             return ImageComparison::Suspect(observe(part, None), why);
         }

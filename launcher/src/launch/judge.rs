@@ -103,6 +103,8 @@ pub(super) struct Judge<'a> {
     began: Duration,
     /// When the mark of the attempt was first observed.
     written: Option<Duration>,
+    /// The resource version of the ConfigMap that was decoded last, and the digest of its content.
+    decoded: Option<(Option<String>, Option<String>)>,
     /// The uid of the pod whose steps were reported last.
     reported_pod: String,
     reported: BTreeSet<&'static str>,
@@ -117,6 +119,7 @@ impl<'a> Judge<'a> {
             budget,
             began: now,
             written: None,
+            decoded: None,
             reported_pod: String::new(),
             reported: BTreeSet::new(),
         }

@@ -54,6 +54,7 @@ fn pod(job: &Value, phase: &str, state: &Value) -> Value {
         "kind": "Pod",
         "metadata": {
             "name": format!("{name}-abcde"),
+            "uid": format!("{name}-abcde"),
             "creationTimestamp": "2026-01-01T00:00:00Z",
             "labels": {"job-name": name},
             "ownerReferences": [{

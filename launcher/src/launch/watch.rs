@@ -224,13 +224,17 @@ impl Watch {
             }
             Update::Job(change) => {
                 let has_responded = !matches!(change, Change::Init);
+                if let Change::Apply(job) | Change::InitApply(job) = &change {
+                    self.seen.note_job(job);
+                }
                 apply_single(change, &mut self.seen.job, &mut self.listing.job);
                 has_responded.then_some(JOBS)
             }
             Update::Pod(change) => {
                 let has_responded = !matches!(change, Change::Init);
                 match &change {
-                    Change::Apply(pod) | Change::InitApply(pod) => self.seen.note(pod),
+                    Change::Apply(pod) => self.seen.note(pod),
+                    Change::InitApply(pod) => self.seen.note_listed(pod),
                     Change::Delete(pod) => self.seen.note_deletion(pod),
                     Change::InitDone => self.seen.note_list(&self.listing.pods),
                     Change::Init => {}

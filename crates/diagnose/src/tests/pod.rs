@@ -1,4 +1,4 @@
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Event, Pod};
 use serde_json::{Value, json};
 
 use super::assert_names_no_flag;
@@ -129,4 +129,31 @@ fn the_hint_says_why_no_node_accepts_a_pod() {
         assert_names_no_flag(&failure);
         assert!(failure.hint.unwrap().contains(part), "{message}");
     }
+}
+
+/// Anyone who may create events can write a megabyte into one.
+#[test]
+fn only_the_beginning_and_the_end_of_a_message_decide() {
+    let image = "registry.example/etcd:1.0";
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": {"name": "etcd-1-x7k2p", "uid": "1"},
+        "spec": {"containers": [{"name": "unpack", "image": image}]},
+        "status": {"containerStatuses": [{
+            "name": "unpack", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+            "state": {"waiting": {"reason": "ImagePullBackOff"}},
+        }]},
+    }))
+    .unwrap();
+    let reason = |before: usize, after: usize| {
+        let (before, after) = ("Error:".repeat(before), "Error:".repeat(after));
+        let event: Event = serde_json::from_value(json!({
+            "metadata": {"name": "forged"}, "involvedObject": {"uid": "1"}, "reason": "Failed",
+            "message": format!("Failed to pull image {image:?}: {before} unauthorized {after}"),
+        }))
+        .unwrap();
+        classify_pod(&pod, &[event]).map(|failure| failure.reason)
+    };
+    assert_eq!(reason(100_000, 0), Some(Reason::Unauthorized));
+    assert_eq!(reason(0, 100_000), Some(Reason::Unauthorized));
+    assert_eq!(reason(100_000, 100_000), Some(Reason::PullFailed));
 }

@@ -131,20 +131,24 @@ impl<'a> Recording<'a> {
         let Some(attempt) = self.attempt.filter(|attempt| bears_mark(&found, attempt)) else {
             return self.record(&found, false);
         };
-        let accepted = match self.failure.reason {
-            Reason::ImageReplaced => Accepted::No(self.failure.clone()),
+        let is_whole = verify_content(&found, seen, attempt).is_ok();
+        // The watches are not synchronised, so more may have been observed since the failure.
+        let accepted = match (self.failure.reason, compared(seen, attempt)) {
+            (Reason::ImageReplaced, _) => Accepted::No(self.failure.clone()),
+            (Reason::ImageUnverified, Comparison::Replaced(why)) => Accepted::No(why),
+            (_, Comparison::Same(images) | Comparison::Open(images, None)) if is_whole => {
+                Accepted::Yes(images)
+            }
             // Another launcher may have seen more of the pod.
-            Reason::ImageUnverified => return NextRequest::ReadSeal(found),
-            _ if verify_content(&found, seen, attempt).is_err() => Accepted::Broken,
-            _ => match compared(seen, attempt) {
-                Comparison::Same(images) | Comparison::Open(images, None) => Accepted::Yes(images),
-                // Another launcher may have seen more of the pod in this case, too.
-                Comparison::Open(_, Some(why)) if self.recorded == Recorded::Withdrawals => {
-                    self.failure = without_applied_remedy(attempt.wanted.strategy, why);
-                    return NextRequest::ReadSeal(found);
-                }
-                Comparison::Open(_, Some(why)) | Comparison::Replaced(why) => Accepted::No(why),
-            },
+            (Reason::ImageUnverified, _) => return NextRequest::ReadSeal(found),
+            _ if !is_whole => Accepted::Broken,
+            // Another launcher may have seen more of the pod in this case, too.
+            (_, Comparison::Open(_, Some(why))) if self.recorded == Recorded::Withdrawals => {
+                self.failure = without_applied_remedy(attempt.wanted.strategy, why);
+                return NextRequest::ReadSeal(found);
+            }
+            (_, Comparison::Open(_, Some(why)) | Comparison::Replaced(why)) => Accepted::No(why),
+            (_, Comparison::Same(_) | Comparison::Open(_, None)) => Accepted::Broken,
         };
         self.conclude(found, accepted)
     }

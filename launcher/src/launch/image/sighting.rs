@@ -26,7 +26,7 @@ pub(in crate::launch) struct Sighting {
     /// The number of specifications that the pod has had so far, which Kubernetes counts since
     /// 1.33.
     n_specs: i64,
-    /// Whether the pod had a specification that was not observed.
+    /// Whether the pod may have had a specification that was not observed.
     pub(super) has_unseen: bool,
     /// Whether the watch no longer shows the pod, so that others can change it unobserved.
     pub(super) is_lost: bool,
@@ -102,6 +102,11 @@ impl Sighting {
             }
             self.absent.note_volume(unpack, "");
         }
+    }
+
+    /// Notes that the pod may have had a specification that was not observed.
+    pub(in crate::launch) fn note_unseen(&mut self) {
+        self.has_unseen = true;
     }
 
     /// Notes that the watch no longer shows the pod, although no deletion was observed.

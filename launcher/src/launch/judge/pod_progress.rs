@@ -11,6 +11,7 @@ use super::budget::Phase;
 use crate::Strategy;
 use crate::launch::image::Wanted;
 use crate::launch::watch::Seen;
+use crate::strategy::WithPod;
 
 /// Whether the images are on the node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,6 +28,15 @@ pub(in crate::launch) fn job_strategy(job: &Job) -> Strategy {
         containers.iter().any(|container| container.name == INSTALL_CONTAINER)
     });
     if is_injected { Strategy::Inject } else { Strategy::ImageVolume }
+}
+
+/// Returns the reference of the tool image in the template of a Job.
+pub(in crate::launch) fn job_tool(job: &Job) -> Option<&str> {
+    let pod = job.pod()?;
+    let mut install =
+        pod.init_containers.iter().flatten().filter(|it| it.name == INSTALL_CONTAINER);
+    let mut unpack = pod.containers.iter().filter(|it| it.name == UNPACK_CONTAINER);
+    install.next().or_else(|| unpack.next())?.image.as_deref()
 }
 
 /// Returns the phase of a pod.
@@ -62,6 +72,11 @@ pub(in crate::launch) fn has_failed(pod: &Pod) -> bool {
 /// Checks whether the container that writes the ConfigMap has started.
 pub(super) fn has_started(pod: &Pod) -> bool {
     unpack(pod).is_some_and(was_created)
+}
+
+/// Checks whether the container that writes the ConfigMap is running.
+pub(super) fn is_running(pod: &Pod) -> bool {
+    unpack(pod).and_then(|status| status.state.as_ref()?.running.as_ref()).is_some()
 }
 
 /// Returns the pods of an attempt that have written the ConfigMap `name`, the newest first, each

@@ -108,11 +108,8 @@ pub(in crate::launch) fn ended(name: &str, code: i32) -> Pod {
 }
 
 pub(in crate::launch) fn seen(config_map: ConfigMap, job: Job, pods: Vec<Pod>) -> Seen {
-    let mut seen = Seen {
-        config_map: Presence::There(Box::new(config_map)),
-        job: Presence::There(Box::new(job)),
-        ..Seen::default()
-    };
+    let mut seen = Seen { config_map: Presence::There(Box::new(config_map)), ..Seen::default() };
+    content::note_job(&mut seen, job);
     for pod in pods {
         seen.note(&pod);
         seen.pods.insert(pod.name_any(), pod);

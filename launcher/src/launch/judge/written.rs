@@ -7,11 +7,12 @@ use kube::ResourceExt;
 use unlade_bundle::Limits;
 use unlade_config_map::{decode, mark};
 
-use super::pod_progress::{attempt_pods, writers};
+use super::pod_progress::{attempt_pods, is_running, writers};
 use super::{Attempt, Conclusion, Judge, State, Waiting, Written};
-use crate::launch::decision::AttemptEnd;
+use crate::launch::decision::{AttemptEnd, JobOwnership};
 use crate::launch::image::{Comparison, Sighting, compare, compare_writer};
 use crate::launch::watch::{Presence, Seen, is_over};
+use crate::object::label;
 use crate::{Failure, Reason};
 
 /// The maximum number of pods that are observed. A Job of a launch has a few.
@@ -44,11 +45,15 @@ impl Judge<'_> {
     /// before the last status of the pod that wrote it, so the judge waits for that status.
     pub(super) fn judge_content(&mut self, seen: &Seen, now: Duration) -> Option<State> {
         let config_map = marked(seen, self.attempt)?;
-        if let Err(failure) = verify_content(config_map, seen, self.attempt) {
+        if let Err(failure) = self.verify(config_map, seen) {
             return Some(State::Ended(Conclusion::Failed(AttemptEnd::Retryable, failure)));
         }
         let since = *self.written.get_or_insert(now);
-        let until = since + REPORT;
+        let mut until = since + REPORT;
+        // The container of a pack ends only after it has written the last ConfigMap.
+        if is_pack(seen) && attempt_pods(seen, self.attempt).into_iter().any(is_running) {
+            until = until.max(now + self.budget.left(now));
+        }
         let may_come = now < until && may_report(seen, self.attempt);
         let failure = match compared(seen, self.attempt) {
             Comparison::Open(..) if may_come => {
@@ -63,6 +68,18 @@ impl Judge<'_> {
         };
         let ending = if failure.is_transient { AttemptEnd::Retryable } else { AttemptEnd::Fatal };
         Some(State::Ended(Conclusion::Failed(ending, failure)))
+    }
+
+    /// Does the same as [`verify_content`]. Each change of a pod leads to a judgement, so a version
+    /// of the ConfigMap is decoded only once.
+    fn verify(&mut self, config_map: &ConfigMap, seen: &Seen) -> Result<(), Failure> {
+        let version = config_map.resource_version();
+        let decoded = self.decoded.take().filter(|(of, _)| of.is_some() && *of == version);
+        let (_, digest) = match decoded {
+            Some(decoded) => self.decoded.insert(decoded),
+            None => self.decoded.insert((version, decode_digest(config_map)?)),
+        };
+        verify_writers(&config_map.name_any(), digest.as_deref(), seen, self.attempt)
     }
 }
 
@@ -80,22 +97,39 @@ pub(in crate::launch) fn verify_content(
     seen: &Seen,
     attempt: &Attempt,
 ) -> Result<(), Failure> {
-    let name = config_map.name_any();
-    let changed = |how: String| {
-        let message = format!("the ConfigMap {name} was changed after it was filled: {how}");
-        Err(Failure::new(Reason::Conflict, message))
-    };
-    let found = match decode(&[config_map.into()], &Limits::default()) {
-        Ok(decoded) => decoded.digest,
-        Err(error) => return changed(unlade_text::chain(&error)),
-    };
+    let digest = decode_digest(config_map)?;
+    verify_writers(&config_map.name_any(), digest.as_deref(), seen, attempt)
+}
+
+/// Returns the digest of content that matches its marks.
+fn decode_digest(config_map: &ConfigMap) -> Result<Option<String>, Failure> {
+    let decoded = decode(&[config_map.into()], &Limits::default());
+    let decoded =
+        decoded.map_err(|error| changed(&config_map.name_any(), &unlade_text::chain(&error)))?;
+    Ok(decoded.digest)
+}
+
+/// Verifies that the content of the ConfigMap `name`, whose digest was `found`, is the content that
+/// the pods of the attempt wrote.
+fn verify_writers(
+    name: &str,
+    found: Option<&str>,
+    seen: &Seen,
+    attempt: &Attempt,
+) -> Result<(), Failure> {
     let Some(found) = found else { return Ok(()) };
-    match writers(seen, attempt, &name).into_iter().find(|(_, written)| *written != found) {
+    match writers(seen, attempt, name).into_iter().find(|(_, written)| written != found) {
         Some((_, written)) => {
-            changed(format!("the digest of its content is {found}, and a pod wrote {written}"))
+            let how = format!("the digest of its content is {found}, and a pod wrote {written}");
+            Err(changed(name, &how))
         }
         None => Ok(()),
     }
+}
+
+fn changed(name: &str, how: &str) -> Failure {
+    let message = format!("the ConfigMap {name} was changed after it was filled: {how}");
+    Failure::new(Reason::Conflict, message)
 }
 
 fn marked<'s>(seen: &'s Seen, attempt: &Attempt) -> Option<&'s ConfigMap> {
@@ -114,43 +148,53 @@ pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison 
     if matches!(comparison, Comparison::Replaced(_)) {
         return comparison;
     }
-    // The content is that of each of these pods, so the other pods do not matter.
+    // The content is that of each of these pods, so the other pods do not matter. Anyone who may
+    // create pods can name the Job as an owner that does not control the pod.
     let writers = writers(seen, attempt, &attempt.config_map);
     let writers = writers.into_iter().filter_map(|(pod, _)| seen.images.get(&pod.uid()?));
+    let writers = writers.filter(|writer| writer.is_controlled_by(&attempt.uid));
     let of_writer = |writer| compare_writer(&attempt.wanted, job.as_ref(), writer);
     let mut of_writers: Vec<_> = writers.map(of_writer).collect();
     if !of_writers.is_empty() {
         let is_same = |it: &Comparison| matches!(it, Comparison::Same(_));
         return of_writers.swap_remove(of_writers.iter().position(is_same).unwrap_or_default());
     }
-    let n_observed = pods.iter().filter(|pod| pod.is_controlled_by(&attempt.uid)).count();
+    // A launch that adopts a Job has not observed what happened to its pods before. Someone may
+    // have taken a pod away from the Job and changed its image.
+    let is_adopted = attempt.ownership != JobOwnership::Own;
     match comparison {
-        Comparison::Same(mut images) if n_pods(seen) > n_observed => {
+        Comparison::Same(mut images) if is_adopted || lacks_pods(seen, attempt) => {
             if !attempt.wanted.bundle.is_digest() {
                 (images.bundle.digest, images.bundle.digest_source) = (None, None);
                 return Comparison::Open(images, None);
             }
             let job = &attempt.job;
-            let message =
-                format!("a pod of the Job {job} was not observed, and may have used another image");
+            let message = format!(
+                "no pod shows that it wrote the content, and a pod of the Job {job} that was not observed may have used another image"
+            );
             Comparison::Open(images, Some(Failure::new(Reason::ImageUnverified, message)))
         }
         comparison => comparison,
     }
 }
 
-/// Returns the number of pods that the status of the Job counts. It counts pods of which the label
-/// was removed, and those that ended before the watch began.
-fn n_pods(seen: &Seen) -> usize {
-    let status = seen.job.object().and_then(|job| job.status.as_ref());
-    let counts = status.map_or([None; 3], |it| [it.active, it.failed, it.succeeded]);
-    counts.into_iter().flatten().filter_map(|count| usize::try_from(count).ok()).sum()
+/// Checks whether the Job has more pods than were observed: pods of which the label was removed,
+/// and those that ended before the watch began. The watches are not synchronised, so that of the
+/// pods may also be behind.
+fn lacks_pods(seen: &Seen, attempt: &Attempt) -> bool {
+    let observed = seen.images.values().filter(|pod| pod.is_controlled_by(&attempt.uid));
+    seen.n_pods > observed.count()
 }
 
-/// Checks whether a node may still report the image of a pod: no pod of the attempt was observed
+/// Checks whether the Job fills the ConfigMaps of several launches.
+fn is_pack(seen: &Seen) -> bool {
+    seen.job.object().is_some_and(|job| job.labels().contains_key(label::PACK))
+}
+
+/// Checks whether a node may still report the image of a pod: a pod of the attempt was not observed
 /// yet, or one has not ended.
 fn may_report(seen: &Seen, attempt: &Attempt) -> bool {
     let is_known = seen.images.values().any(|image| image.is_owned_by(&attempt.uid));
-    let may_start = !is_known && seen.job != Presence::Gone;
-    may_start || attempt_pods(seen, attempt).into_iter().any(|pod| !is_over(pod))
+    let may_appear = seen.job != Presence::Gone && (!is_known || lacks_pods(seen, attempt));
+    may_appear || attempt_pods(seen, attempt).into_iter().any(|pod| !is_over(pod))
 }

@@ -156,11 +156,11 @@ impl Launch<'_> {
         found: Option<Job>,
         is_new: bool,
     ) -> Result<(Attempt, Watch), Failure> {
-        let Some(found) = found else {
+        let wanted = self.plan.job(1, Strategy::ImageVolume, &baseline.facts);
+        let Some(found) = found.filter(|found| self.may_adopt(found, &wanted)) else {
             let jobs = if is_new { Vec::new() } else { self.jobs().await? };
             return Box::pin(self.begin(baseline, &jobs, Strategy::ImageVolume)).await;
         };
-        let wanted = self.plan.job(1, Strategy::ImageVolume, &baseline.facts);
         // Its creator had granted access before it created the Job.
         let (job, ownership) = self.adopt(&found, &wanted);
         let attempt = self.attempt_by(&job, ownership, baseline);

@@ -128,3 +128,34 @@ async fn a_job_that_only_looks_like_ours_is_replaced_at_the_deadline() {
         job["metadata"]["uid"]
     );
 }
+
+/// Anyone who may create Jobs can create one with another tool image.
+#[tokio::test(start_paused = true)]
+async fn a_job_with_another_tool_image_than_the_requested_digest_is_not_adopted() {
+    let digest = format!("sha256:{}", "1".repeat(64));
+    let tool = format!("registry.example/unlade-unpacker@{digest}");
+    for (theirs, expected) in [
+        ("registry.example/evil:1".to_owned(), Some("etcd-2")),
+        (tool.replace('1', "2"), Some("etcd-2")),
+        (format!("mirror.example/unlade-unpacker@{digest}"), None),
+    ] {
+        let server = Server::new(|server, job| {
+            server.fill(job);
+            server.put("pods", pod(job, "Succeeded", &json!({"terminated": {"exitCode": 0}})));
+        });
+        let template = json!({"spec": {
+            "initContainers": [{"name": "install", "image": theirs}],
+            "containers": [{"name": "unpack", "image": IMAGE}],
+        }});
+        let forged = json!({"spec": {"template": template}});
+        let mut forged = in_disguise("Job", &format!("{NAME}-1"), &forged);
+        forged["metadata"]["annotations"] = json!({record::IMAGE: IMAGE});
+        server.put("jobs", forged);
+        let launcher = Launcher::new(server.client(), Options::new(&tool));
+        let request = request();
+        let launch = tokio::time::timeout(Duration::from_secs(30), launcher.launch(&request));
+        let job = launch.await.ok().map(|launched| launched.unwrap().job.unwrap());
+        assert_eq!(job.as_deref(), expected, "{theirs}");
+        assert_eq!(server.count("jobs"), 1 + usize::from(expected.is_some()), "{theirs}");
+    }
+}

@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
-use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::core::v1::{Event, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
+use unlade_diagnose::without_middle;
 
 /// The maximum number of events. Repetitions are one object with a count.
 const MAX_EVENTS: usize = 100;
@@ -17,6 +19,7 @@ impl Events {
     /// Adds an event, or replaces it if it is a repetition. An event is kept even if the API server
     /// has deleted it.
     pub(in crate::launch) fn note(&mut self, event: Event) {
+        let event = shortened(event);
         let name = event.name_any();
         self.0.retain(|known| known.name_any() != name);
         if self.0.len() >= MAX_EVENTS {
@@ -32,10 +35,30 @@ impl Events {
     }
 }
 
+/// Returns the event with only the fields that are read, and without the middle of long texts. An
+/// event can be a megabyte large.
+fn shortened(event: Event) -> Event {
+    let ObjectMeta { name, creation_timestamp, .. } = event.metadata;
+    let cut = |text: Option<String>| text.map(|text| without_middle(&text).into_owned());
+    Event {
+        metadata: ObjectMeta { name, creation_timestamp, ..ObjectMeta::default() },
+        involved_object: ObjectReference {
+            uid: event.involved_object.uid,
+            ..ObjectReference::default()
+        },
+        reason: cut(event.reason),
+        message: cut(event.message),
+        event_time: event.event_time,
+        first_timestamp: event.first_timestamp,
+        last_timestamp: event.last_timestamp,
+        count: event.count,
+        series: event.series,
+        ..Event::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::ObjectReference;
-
     use super::*;
 
     fn event(name: &str) -> Event {
@@ -56,6 +79,23 @@ mod tests {
         let kept = events.about(Some(&"job".to_owned()));
         assert_eq!(kept.len(), MAX_EVENTS);
         assert_eq!(kept.last().map(ResourceExt::name_any).as_deref(), Some("real"));
+    }
+
+    #[test]
+    fn an_event_of_a_megabyte_is_kept_without_what_is_not_read() {
+        let long = Some("x".repeat(1 << 20));
+        let mut forged = Event {
+            message: long.clone(),
+            reason: long.clone(),
+            action: long.clone(),
+            ..event("forged")
+        };
+        forged.metadata.annotations = Some([("x".to_owned(), "x".repeat(1 << 20))].into());
+        forged.involved_object.field_path = long;
+        let mut events = Events::default();
+        events.note(forged);
+        let kept = serde_json::to_string(&events.about(Some(&"job".to_owned()))).unwrap();
+        assert!((16 << 10..17 << 10).contains(&kept.len()), "{}", kept.len());
     }
 
     #[test]

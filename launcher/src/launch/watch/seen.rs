@@ -38,6 +38,9 @@ impl<T> Presence<T> {
 pub(in crate::launch) struct Seen {
     pub(in crate::launch) config_map: Presence<ConfigMap>,
     pub(in crate::launch) job: Presence<Job>,
+    /// The largest number of pods that the status of the Job has counted. It stays if the Job is
+    /// deleted.
+    pub(in crate::launch) n_pods: usize,
     /// The pods of the Job, by name.
     pub(in crate::launch) pods: BTreeMap<String, Pod>,
     /// The images of the pods, by uid. They include pods that no longer exist.
@@ -51,9 +54,33 @@ pub(in crate::launch) struct Seen {
 }
 
 impl Seen {
+    /// Adds the number of pods in a version of the Job.
+    pub(in crate::launch) fn note_job(&mut self, job: &Job) {
+        let status = job.status.as_ref();
+        let counts = status.map_or([None; 3], |it| [it.active, it.failed, it.succeeded]);
+        let counts = counts.into_iter().flatten().filter_map(|count| usize::try_from(count).ok());
+        self.n_pods = self.n_pods.max(counts.sum());
+    }
+
     /// Adds the images of a version of a pod.
     pub(in crate::launch) fn note(&mut self, pod: &Pod) {
-        sighting(&mut self.images, pod).note(pod);
+        self.note_version(pod, !is_scheduled(pod));
+    }
+
+    /// Adds the images of a pod in a new list, which does not show its earlier versions.
+    pub(in crate::launch) fn note_listed(&mut self, pod: &Pod) {
+        self.note_version(pod, false);
+    }
+
+    /// Adds a version of a pod, which may be the first one.
+    fn note_version(&mut self, pod: &Pod, may_be_first: bool) {
+        let is_known = pod.uid().is_some_and(|uid| self.images.contains_key(&uid));
+        let sighting = sighting(&mut self.images, pod);
+        sighting.note(pod);
+        // Since 1.33, Kubernetes counts the specifications of a pod.
+        if !is_known && !may_be_first && pod.metadata.generation.is_none() {
+            sighting.note_unseen();
+        }
     }
 
     /// Notes that a new list of the pods is complete. It lacks those that were deleted, and those
@@ -78,6 +105,13 @@ impl Seen {
 pub(in crate::launch) fn is_over(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     matches!(phase, Some("Failed" | "Succeeded"))
+}
+
+/// Checks whether the scheduler has bound the pod to a node, which changes the pod.
+fn is_scheduled(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition.type_ == "PodScheduled" && condition.status == "True")
 }
 
 /// Notes that the watch no longer shows a pod, whose last observed version this is. The pod can

@@ -1,16 +1,34 @@
 //! Recordings of failures, from what the ConfigMap holds by then.
 
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use unlade_config_map::{mark, protocol::record::FAILURE};
+use unlade_name::ImageReference;
 
 use super::*;
 use crate::FailureRecord;
 use crate::call::Reply;
 use crate::launch::course::recording::{NextRequest, Returned};
 
+const HEX: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+const OTHER: &str = "f123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
 /// Returns what follows, briefly, if requests return this.
 fn progress(
+    attempt: Option<&Attempt>,
+    failure: Failure,
+    is_recorded: bool,
+    returned: impl IntoIterator<Item = Returned>,
+) -> String {
+    let running = unpacking("a", "Running", &json!({"running": {}}));
+    let seen = seen(empty(), job(&json!([])), vec![running]);
+    progress_after(&seen, attempt, failure, is_recorded, returned)
+}
+
+/// Does the same after this was `seen`.
+fn progress_after(
+    seen: &Seen,
     attempt: Option<&Attempt>,
     failure: Failure,
     is_recorded: bool,
@@ -20,12 +38,10 @@ fn progress(
     let plan = Plan::new(&request, &options).unwrap();
     let baseline = baseline();
     let mut recording = Recording::new(&plan, &baseline, attempt, failure, is_recorded);
-    let running = unpacking("a", "Running", &json!({"running": {}}));
-    let seen = seen(empty(), job(&json!([])), vec![running]);
-    assert!(matches!(recording.step(&seen, None), NextRequest::ReadConfigMap));
+    assert!(matches!(recording.step(seen, None), NextRequest::ReadConfigMap));
     let mut progress = None;
     for returned in returned {
-        progress = Some(recording.step(&seen, Some(returned)));
+        progress = Some(recording.step(seen, Some(returned)));
     }
     match progress.unwrap() {
         NextRequest::ReadConfigMap => "read".into(),
@@ -114,9 +130,27 @@ fn content_of_another_image_is_withdrawn() {
     let mut immutable = filled(JOB);
     immutable.immutable = Some(true);
     assert_eq!(replaced(vec![found(immutable)]), "ImageReplaced with content");
-    let unverified =
-        |returned| progress(Some(&attempt), failure(Reason::ImageUnverified), true, returned);
-    assert_eq!(unverified(vec![found(filled(JOB))]), "seal");
-    let unsealed = Returned::Seal(Box::new(filled(JOB)), None);
-    assert_eq!(unverified(vec![found(filled(JOB)), unsealed]), "withdraw");
+}
+
+#[test]
+fn content_of_an_unknown_image_is_withdrawn_unless_it_is_verified_by_then() {
+    let mut attempt = attempt(Strategy::Inject);
+    attempt.wanted.bundle = ImageReference::parse(&format!("{IMAGE}@sha256:{HEX}")).unwrap();
+    let running = unpacking("a", "Running", &json!({"running": {}}));
+    let mut other = attempt.clone();
+    other.wanted.bundle = ImageReference::parse(&format!("{IMAGE}@sha256:{OTHER}")).unwrap();
+    let two: Job =
+        read(json!({"metadata": {"name": "etcd-1", "uid": JOB}, "status": {"active": 2}}));
+    let unverified = |attempt: &Attempt, job: Job, returned| {
+        let seen = seen(empty(), job, vec![running.clone()]);
+        let failure = failure(Reason::ImageUnverified);
+        progress_after(&seen, Some(attempt), failure, true, returned)
+    };
+    let filled = || found(filled(JOB));
+    assert_eq!(unverified(&attempt, two.clone(), vec![filled()]), "seal");
+    let unsealed = Returned::Seal(Box::new(super::filled(JOB)), None);
+    assert_eq!(unverified(&attempt, two, vec![filled(), unsealed]), "withdraw");
+    // The watch of the pods was behind that of the ConfigMap.
+    assert_eq!(unverified(&attempt, job(&json!([])), vec![filled()]), "written");
+    assert_eq!(unverified(&other, job(&json!([])), vec![filled()]), "withdraw");
 }

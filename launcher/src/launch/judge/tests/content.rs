@@ -1,5 +1,14 @@
 use super::*;
 
+/// Pods that were not observed from their creation.
+mod unseen;
+
+/// Adds a version of the Job.
+pub(super) fn note_job(seen: &mut Seen, job: Job) {
+    seen.note_job(&job);
+    seen.job = Presence::There(Box::new(job));
+}
+
 /// Returns the pod with this second of its creation.
 fn created(mut pod: Pod, second: u8) -> Pod {
     pod.metadata.creation_timestamp = Some(read(json!(format!("2026-01-01T00:00:0{second}Z"))));
@@ -43,6 +52,20 @@ fn requested(strategy: Strategy) -> Pod {
         spec.containers[0].image = bundle;
     }
     pod.metadata.generation = Some(1);
+    pod
+}
+
+/// Returns the pod after its container has written the content of [`filled`].
+fn wrote(mut pod: Pod) -> Pod {
+    let digest = filled(JOB).annotations()[mark::DIGEST].clone();
+    let wrote = json!([{"configMap": "etcd", "verdict": "written", "files": 1, "digest": digest}]);
+    let status = pod.status.as_mut().unwrap();
+    status.phase = Some("Succeeded".to_owned());
+    status.container_statuses = read(json!([{
+        "name": "unpack", "image": "", "ready": false, "restartCount": 0,
+        "imageID": format!("registry.example/etcd@sha256:{HEX}"),
+        "state": {"terminated": {"exitCode": 0, "message": wrote.to_string()}},
+    }]));
     pod
 }
 
@@ -120,8 +143,19 @@ fn a_pod_that_the_job_does_not_control_does_not_count_as_its_own() {
     for strategy in BOTH {
         let mut forged = requested(strategy);
         forged.metadata.owner_references.as_mut().unwrap()[0].controller = Some(false);
-        let judged = judged_with_one_pod(strategy, vec![forged], |_| {});
-        assert!(!judged.contains("written"), "{strategy:?}: {judged}");
+        let judged = |pods| judged_with_one_pod(strategy, pods, |_| {});
+        assert!(!judged(vec![forged.clone()]).contains("written"), "{strategy:?}");
+        // Nor does the message of such a pod decide instead of a pod that was lost.
+        (forged.metadata.name, forged.metadata.uid) = (Some("b".into()), Some("b".into()));
+        let of_lost = |forged: Pod| {
+            judged_with_one_pod(strategy, vec![requested(strategy), wrote(forged)], |seen| {
+                let pod = seen.pods.remove("a").unwrap();
+                seen.note_deletion(&pod);
+            })
+        };
+        assert!(!of_lost(forged.clone()).contains("written"), "{strategy:?}");
+        forged.metadata.owner_references.as_mut().unwrap()[0].controller = Some(true);
+        assert_eq!(of_lost(forged), "written", "{strategy:?}");
     }
 }
 
@@ -247,12 +281,20 @@ fn content_counts_once_its_image_is_verified() {
         lost.note_deletion(&first);
         assert_eq!(state(&lost), expected, "the second pod {name}, the first one is lost");
         let mut unseen = of(second);
-        let Presence::There(job) = &mut unseen.job else { panic!("no Job") };
-        job.status.as_mut().unwrap().failed = Some(1);
+        let with_status = |status: Value| -> Job {
+            read(json!({"metadata": {"name": "etcd-1", "uid": JOB}, "status": status}))
+        };
+        note_job(&mut unseen, with_status(json!({"failed": 1})));
         assert_eq!(state(&unseen), "written", "the Job counts the second pod only");
-        let Presence::There(job) = &mut unseen.job else { panic!("no Job") };
-        job.status.as_mut().unwrap().active = Some(1);
-        assert_eq!(state(&unseen), expected, "the second pod {name}, the first one is not seen");
+        note_job(&mut unseen, with_status(json!({"failed": 1, "active": 1})));
+        let lacking = match expected {
+            // The watch of the pods may be behind.
+            "retryable ImageUnverified" => "waiting",
+            expected => expected,
+        };
+        assert_eq!(state(&unseen), lacking, "the second pod {name}, the first one is not seen");
+        unseen.job = Presence::Gone;
+        assert_eq!(state(&unseen), expected, "the second pod {name}, the Job is deleted");
     }
     let mut budget = Budget::new(deadlines(), Duration::ZERO);
     let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);
@@ -260,4 +302,47 @@ fn content_counts_once_its_image_is_verified() {
     assert_eq!(short(&judge.judge(&silent, Duration::from_secs(5)).state), "waiting");
     let late = judge.judge(&silent, Duration::from_secs(35)).state;
     assert_eq!(short(&late), "retryable ImageUnverified", "the node is silent");
+}
+
+/// Content can take a moment to decode, and a pod can change many times.
+#[test]
+fn a_version_of_the_config_map_is_decoded_once() {
+    let attempt = by_digest(Strategy::Inject);
+    let mut budget = Budget::new(deadlines(), Duration::ZERO);
+    let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
+    let mut at = |version: &str, csv: &str| {
+        let mut config_map = filled(JOB);
+        config_map.metadata.resource_version = Some(version.to_owned());
+        config_map.data.as_mut().unwrap().insert("csv.yaml".into(), csv.to_owned());
+        let seen = seen(config_map, job(&json!([])), vec![]);
+        short(&judge.judge(&seen, Duration::from_secs(5)).state)
+    };
+    let whole = filled(JOB).data.unwrap()["csv.yaml"].clone();
+    assert_eq!(at("1", &whole), "waiting");
+    // The API server never does this: it shows that nothing was decoded.
+    assert_eq!(at("1", "kind: Secret\n"), "waiting");
+    assert_eq!(at("2", "kind: Secret\n"), "retryable Conflict");
+}
+
+#[test]
+fn a_pod_that_the_watch_does_not_show_yet_is_awaited() {
+    let strategy = Strategy::ImageVolume;
+    let attempt = by_digest(strategy);
+    let with_status = |status: Value| -> Job {
+        read(json!({"metadata": {"name": "etcd-1", "uid": JOB}, "status": status}))
+    };
+    let mut failed = requested(strategy);
+    failed.status.as_mut().unwrap().phase = Some("Failed".to_owned());
+    let both = with_status(json!({"active": 1, "failed": 1}));
+    let mut seen = seen(filled(JOB), both, vec![failed]);
+    let mut budget = Budget::new(deadlines(), Duration::ZERO);
+    let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
+    assert_eq!(short(&judge.judge(&seen, Duration::from_secs(5)).state), "waiting");
+    let late = judge.judge(&seen, Duration::from_secs(35)).state;
+    assert_eq!(short(&late), "retryable ImageUnverified", "it never appears");
+    let mut second = requested(strategy);
+    (second.metadata.name, second.metadata.uid) = (Some("b".into()), Some("b".into()));
+    seen.note(&second);
+    seen.pods.insert("b".to_owned(), second);
+    assert_eq!(short(&judge.judge(&seen, Duration::from_secs(8)).state), "written");
 }
