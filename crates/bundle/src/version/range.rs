@@ -9,6 +9,12 @@ use super::parse;
 
 mod wildcard;
 
+/// The maximum length of a range, in bytes: a comparison takes 24 times the memory of its text. The
+/// longest published range has 36 bytes.
+pub const MAX_LEN: usize = 16 << 10;
+/// What a comparison adds to [`Range::cost`].
+const COMPARISON_COST: usize = 16;
+
 /// A set of versions. A version is in the set if all comparisons of any alternative hold.
 ///
 /// The dialect is that of `blang/semver` v4 (`range.go`), including its quirks:
@@ -32,15 +38,17 @@ mod wildcard;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
-    // A range may have a million alternatives, each with one comparison.
-    alternatives: Vec<Box<[Comparison]>>,
-    text_len: usize,
+    alternatives: Vec<Vec<Comparison>>,
+    cost: usize,
 }
 
 /// An error that prevents a text from being parsed as a range.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The range is longer than [`MAX_LEN`].
+    #[error("the range has {0} bytes, and at most {MAX_LEN} are allowed")]
+    TooLong(usize),
     /// The range, or one side of a `||`, has no tokens.
     #[error("the range {:?} is empty, or has an empty alternative", excerpt::shorten(.0))]
     Empty(String),
@@ -80,10 +88,10 @@ impl Range {
         self.alternatives.iter().any(|all| all.iter().all(|one| one.holds(version)))
     }
 
-    /// Returns the length of the text of the range, in bytes. The time of
-    /// [`matches`](Self::matches) grows with it.
-    pub fn text_len(&self) -> usize {
-        self.text_len
+    /// Returns a number that grows as the time of [`matches`](Self::matches) and the memory of the
+    /// range do: the length of the text in bytes, and 16 for each comparison.
+    pub fn cost(&self) -> usize {
+        self.cost
     }
 }
 
@@ -91,15 +99,20 @@ impl FromStr for Range {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
+        if text.len() > MAX_LEN {
+            return Err(Error::TooLong(text.len()));
+        }
         // Go accepts digits of any script in this step, but rejects them later.
         if !text.is_ascii() {
             return Err(Error::NotAscii(text.to_owned()));
         }
         let (mut alternatives, mut comparisons) = (Vec::new(), Vec::new());
+        let mut cost = text.len();
         for token in split(text).map(Some).chain([None]) {
             if let Some(token) = token.filter(|token| token != "||") {
                 for token in wildcard::expand(&token)? {
                     comparisons.push(token.parse()?);
+                    cost += COMPARISON_COST;
                 }
                 continue;
             }
@@ -107,9 +120,9 @@ impl FromStr for Range {
             if comparisons.is_empty() {
                 return Err(Error::Empty(text.to_owned()));
             }
-            alternatives.push(mem::take(&mut comparisons).into_boxed_slice());
+            alternatives.push(mem::take(&mut comparisons));
         }
-        Ok(Self { alternatives, text_len: text.len() })
+        Ok(Self { alternatives, cost })
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Choice`]: which versions of a package are kept.
 
-use std::{str::FromStr, sync::Arc};
+use std::str::FromStr;
 
 use unlade_bundle::version::{Range, range};
 
@@ -42,8 +42,8 @@ pub enum Versions {
     All,
     /// The head of the channel.
     Head,
-    /// The versions in a range, which several choices can share.
-    Range(Arc<Range>),
+    /// The versions in a range.
+    Range(Range),
 }
 
 /// The reason why a text is not a [`Choice`].
@@ -63,7 +63,7 @@ impl FromStr for Versions {
 
     /// Parses a range.
     fn from_str(text: &str) -> Result<Self, BadChoice> {
-        text.parse().map(Arc::new).map(Self::Range).map_err(BadChoice::Range)
+        text.parse().map(Self::Range).map_err(BadChoice::Range)
     }
 }
 

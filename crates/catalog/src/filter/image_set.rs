@@ -12,9 +12,9 @@ const KIND: &str = "ImageSetConfiguration";
 
 /// The maximum number of choices. The largest published catalog has about 400 packages.
 const MAX_CHOICES: usize = 100_000;
-/// The maximum size of the names of the packages in all choices, in bytes. Each channel of a
-/// package repeats its name.
-const MAX_NAMES: usize = 16 << 20;
+/// The maximum size of the names of the packages in all choices, and of the cost of their ranges, in
+/// bytes. Each channel of a package repeats its name and its range.
+const MAX_TEXTS: usize = 16 << 20;
 
 /// The operators of an `ImageSetConfiguration` of oc-mirror (`mirror.openshift.io/v1alpha2` and
 /// `v2alpha1`). The other parts of the file concern other images, and are ignored.
@@ -50,7 +50,8 @@ pub enum Error {
     },
     /// The file has too many choices for the catalog, or too long ones.
     #[error(
-        "the file selects more than {MAX_CHOICES} packages and channels, or {MAX_NAMES} bytes of their names"
+        "the file selects more than {MAX_CHOICES} packages and channels, or {MAX_TEXTS} bytes of their names \
+         and ranges"
     )]
     Choices,
     /// The file has several catalogs, and none of them has the wanted name.
@@ -162,7 +163,10 @@ impl ImageSet {
         let (mut choices, mut n_bytes) = (Vec::new(), 0);
         let mut add = |choice: Choice| {
             n_bytes += choice.package.len();
-            if choices.len() == MAX_CHOICES || n_bytes > MAX_NAMES {
+            if let Versions::Range(range) = &choice.versions {
+                n_bytes += range.cost();
+            }
+            if choices.len() == MAX_CHOICES || n_bytes > MAX_TEXTS {
                 return Err(Error::Choices);
             }
             choices.push(choice);
@@ -194,16 +198,13 @@ impl ImageSet {
                     let channels = if full { Channels::All } else { Channels::Default };
                     add(choice(channels, versions(min, max)?))?;
                 }
-                // Thousands of channels can inherit a range of a megabyte, so it is parsed once.
-                let mut inherited: Option<Versions> = None;
                 for channel in &package.channels {
-                    let versions = match (&*channel.min_version, &*channel.max_version, &inherited)
-                    {
-                        ("", "", Some(inherited)) => inherited.clone(),
-                        ("", "", None) => inherited.insert(versions(min, max)?).clone(),
-                        (min, max, _) => versions(min, max)?,
+                    let (min, max) = match (&*channel.min_version, &*channel.max_version) {
+                        ("", "") => (min, max),
+                        own => own,
                     };
-                    add(choice(Channels::Named(vec![channel.name.clone()]), versions))?;
+                    let channels = Channels::Named(vec![channel.name.clone()]);
+                    add(choice(channels, versions(min, max)?))?;
                 }
             }
         }
@@ -251,8 +252,6 @@ fn between(min: &str, max: &str, full: bool) -> Result<Versions, BadChoice> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::File;
 
@@ -284,19 +283,19 @@ mod tests {
     }
 
     #[test]
-    fn channels_share_the_range_that_they_inherit() {
-        let channels = "{name: a}, {name: b}, {name: c, minVersion: 1.0.0}";
-        let package = format!("{{name: p, minVersion: 1.0.0, channels: [{channels}]}}");
-        let set = parse(&format!("mirror: {{operators: [{{catalog: x, packages: [{package}]}}]}}"));
-        let choices = set.unwrap().choices("x", &Catalog::default()).unwrap();
-        let [a, b, c] = choices.as_slice() else { panic!("{choices:?}") };
-        let [Versions::Range(a), Versions::Range(b), Versions::Range(c)] =
-            [a, b, c].map(|it| &it.versions)
-        else {
-            panic!("{choices:?}")
+    fn ranges_that_channels_inherit_are_counted() {
+        // With ">=", the name and 16 for the comparison, each choice counts as 16 KiB.
+        let version = format!("1.0.0-{}", "a".repeat((16 << 10) - 16 - 9));
+        let choices = |n: usize| {
+            let channels = "{name: c},".repeat(n);
+            let package = format!("{{name: p, minVersion: {version}, channels: [{channels}]}}");
+            parse(&format!("mirror: {{operators: [{{catalog: x, packages: [{package}]}}]}}"))
+                .unwrap()
+                .choices("x", &Catalog::default())
         };
-        assert!(Arc::ptr_eq(a, b));
-        assert!(a == c && !Arc::ptr_eq(a, c));
+        let ranges: Vec<_> = choices(1_024).unwrap().into_iter().map(|it| it.versions).collect();
+        assert_eq!(ranges, vec![format!(">={version}").parse().unwrap(); 1_024]);
+        assert!(matches!(choices(1_025), Err(Error::Choices)));
     }
 
     #[test]

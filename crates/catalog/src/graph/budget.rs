@@ -14,7 +14,7 @@ pub const MAX_EDGES: usize = 200_000;
 pub const MAX_TEXT: usize = 16 << 20;
 
 /// The maximum work for the comparisons of versions with ranges, and for the choices of entries. A
-/// comparison counts as 64 plus the length of the range in bytes.
+/// comparison counts as 64 plus [`Range::cost`].
 pub const MAX_WORK: usize = 2 << 30;
 
 /// The work of a comparison with the shortest range.
@@ -62,7 +62,7 @@ impl Budget {
         range: &Range,
         number: usize,
     ) -> Result<(), DrawError> {
-        self.add_work(range.text_len().saturating_add(MIN_WORK).saturating_mul(number))
+        self.add_work(range.cost().saturating_add(MIN_WORK).saturating_mul(number))
     }
 
     /// Returns, for each version, whether it is in the range `text`. Returns an empty list for an

@@ -334,9 +334,9 @@ mod tests {
         let entries: Vec<_> =
             (0..100).map(|n| format!("{{name: e{n}, skipRange: '>1.0.0'}}")).collect();
         let catalog = catalog(&entries);
-        assert_eq!(draw(&catalog, [0, usize::MAX, 700_000]), [Ok(()), Ok(())]);
-        let error = Err(DrawError::Work { limit: 699_999 });
-        assert_eq!(draw(&catalog, [0, usize::MAX, 699_999]), [error.clone(), error]);
+        assert_eq!(draw(&catalog, [0, usize::MAX, 860_000]), [Ok(()), Ok(())]);
+        let error = Err(DrawError::Work { limit: 859_999 });
+        assert_eq!(draw(&catalog, [0, usize::MAX, 859_999]), [error.clone(), error]);
     }
 
     #[test]
