@@ -2,10 +2,10 @@
 
 use std::io;
 
+use bytes::Bytes;
 use prost::Message as _;
 use prost::encoding::{WireType, encode_key, encode_varint};
 
-use crate::codec::Message;
 use crate::content::Span;
 use crate::index::{Csv, Index, Located};
 use crate::message;
@@ -14,22 +14,25 @@ use crate::message;
 const CSV: u32 = 4;
 /// The number of the field with the objects.
 const OBJECT: u32 = 5;
+/// The maximum size of the texts in a message, in bytes. Clients of OLM already refuse messages of
+/// more than 4 MiB.
+const MAX_SIZE: usize = 16 << 20;
 
 /// Returns the message of a bundle as `ListBundles` sends it: with its edges, and without its
 /// objects if it has an image.
-pub(crate) fn encode_listed(index: &Index, located: &Located<'_>) -> io::Result<Message> {
+pub(crate) fn encode_listed(index: &Index, located: &Located<'_>) -> io::Result<Bytes> {
     let has_image = index.bundle(located.entry).is_some_and(|bundle| bundle.has_image);
     encode(index, located, true, !has_image)
 }
 
 /// Returns the message of a bundle as the other methods send it: with its objects, and without its
 /// edges.
-pub(crate) fn encode_whole(index: &Index, located: &Located<'_>) -> io::Result<Message> {
+pub(crate) fn encode_whole(index: &Index, located: &Located<'_>) -> io::Result<Bytes> {
     encode(index, located, false, true)
 }
 
 /// Returns the message of a bundle as upstream stores it: with its objects and its edges.
-pub(crate) fn encode_complete(index: &Index, located: &Located<'_>) -> io::Result<Message> {
+pub(crate) fn encode_complete(index: &Index, located: &Located<'_>) -> io::Result<Bytes> {
     encode(index, located, true, true)
 }
 
@@ -38,14 +41,21 @@ fn encode(
     located: &Located<'_>,
     with_edges: bool,
     with_objects: bool,
-) -> io::Result<Message> {
+) -> io::Result<Bytes> {
     let mut buffer = Vec::new();
     let Located { channel_name, package, entry, .. } = *located;
     let Some(bundle) = index.bundle(entry) else {
         return Err(io::Error::other("the index is damaged"));
     };
+    let read = |span: Span, buffer: &mut Vec<u8>| {
+        if buffer.len() + span.len() > MAX_SIZE {
+            let message = format!("the message of the bundle is larger than {MAX_SIZE} bytes");
+            return Err(io::Error::other(message));
+        }
+        index.content.read(span, buffer)
+    };
     // The fields of a message may come in any order.
-    index.content.read(bundle.summary, &mut buffer)?;
+    read(bundle.summary, &mut buffer)?;
     let mut own = message::Bundle {
         channel_name: channel_name.to_owned(),
         skip_range: entry.skip_range.clone(),
@@ -58,12 +68,12 @@ fn encode(
     }
     own.encode(&mut buffer).map_err(io::Error::other)?;
     if !with_objects {
-        return Ok(Message(buffer.into()));
+        return Ok(buffer.into());
     }
     let mut append = |field, parts: &[Span]| {
         encode_key(field, WireType::LengthDelimited, &mut buffer);
         encode_varint(parts.iter().map(|part| part.len() as u64).sum(), &mut buffer);
-        parts.iter().try_for_each(|part| index.content.read(*part, &mut buffer))
+        parts.iter().try_for_each(|part| read(*part, &mut buffer))
     };
     match &bundle.csv {
         Csv::None => {}
@@ -85,5 +95,5 @@ fn encode(
     for object in &bundle.objects {
         append(OBJECT, &[*object])?;
     }
-    Ok(Message(buffer.into()))
+    Ok(buffer.into())
 }

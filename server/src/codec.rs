@@ -1,17 +1,18 @@
 //! [`Codec`]: sends responses that are already encoded.
 
+use std::io;
 use std::marker::PhantomData;
 
 use bytes::{BufMut as _, Bytes};
 use tonic::Status;
 use tonic::codec::{DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// An encoded protobuf message.
+/// A protobuf message, which is assembled when the client has room for it. Until then, a call takes
+/// little memory.
 ///
 /// A response is assembled from parts that the index keeps encoded, so it is not decoded and
 /// encoded again for each call.
-#[derive(Debug, Clone)]
-pub(crate) struct Message(pub(crate) Bytes);
+pub(crate) struct Message(Box<dyn FnOnce() -> io::Result<Bytes> + Send>);
 
 /// Decodes requests of the type `R`, and sends responses as they are.
 #[derive(Debug)]
@@ -23,9 +24,16 @@ impl<R> Default for Codec<R> {
     }
 }
 
+impl Message {
+    pub(crate) fn new(encode: impl FnOnce() -> io::Result<Bytes> + Send + 'static) -> Self {
+        Self(Box::new(encode))
+    }
+}
+
 impl<M: prost::Message> From<&M> for Message {
     fn from(message: &M) -> Self {
-        Self(message.encode_to_vec().into())
+        let bytes = message.encode_to_vec().into();
+        Self::new(|| Ok(bytes))
     }
 }
 
@@ -49,7 +57,8 @@ impl<R> Encoder for Codec<R> {
     type Error = Status;
 
     fn encode(&mut self, message: Message, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        buffer.put(message.0);
+        let failed = |error| Status::internal(format!("failed to read the catalog: {error}"));
+        buffer.put((message.0)().map_err(failed)?);
         Ok(())
     }
 }

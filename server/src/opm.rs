@@ -309,7 +309,7 @@ fn cached_channel<'i>(package: &'i str, name: &'i str, channel: &'i Channel) -> 
 
 fn write_bundle(index: &Index, located: &Located<'_>, path: &Path) -> Result<u64, Error> {
     let encoded = bundle::encode_complete(index, located).map_err(failed(path))?;
-    let decoded = message::Bundle::decode(encoded.0).map_err(io::Error::other);
+    let decoded = message::Bundle::decode(encoded).map_err(io::Error::other);
     write_json(path, &decoded.map_err(failed(path))?)
 }
 

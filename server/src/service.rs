@@ -3,11 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::channel::mpsc;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use futures::{SinkExt as _, future};
-use prost::Message as _;
 use prost_types::Struct;
 use tonic::{Request, Response, Status};
 use unlade_bundle::property::Gvk;
@@ -58,9 +56,13 @@ impl Service {
     }
 
     fn whole(&self, found: Result<Located<'_>, Missing>) -> Result<Response<Message>, Status> {
-        bundle::encode_whole(&self.index, &found?)
-            .map(Response::new)
-            .map_err(|error| failed(&error))
+        let Located { package_name, channel_name, name, .. } = found?;
+        let [package, channel, name] = [package_name, channel_name, name].map(str::to_owned);
+        let index = Arc::clone(&self.index);
+        Ok(Response::new(Message::new(move || {
+            let located = index.entry(&package, &channel, Some(&name)).map_err(io::Error::other)?;
+            bundle::encode_whole(&index, &located)
+        })))
     }
 }
 
@@ -200,7 +202,8 @@ impl generated::registry_server::Registry for Service {
                 return Err(Status::internal("the index is damaged"));
             };
             let located = index.entry(package, channel, Some(name))?;
-            bundle::encode_listed(&index, &located).map_err(|error| failed(&error))
+            let bytes = bundle::encode_listed(&index, &located).map_err(|error| failed(&error))?;
+            Ok(Message::new(|| Ok(bytes)))
         });
         Ok(Response::new(messages.boxed()))
     }
@@ -231,7 +234,7 @@ impl generated::experimental_registry_server::ExperimentalRegistry for Service {
             let mut json = Vec::new();
             index.content.read(*span, &mut json).map_err(|error| failed(&error))?;
             let message: Struct = custom::to_struct(&json)?;
-            Ok(Message(Bytes::from(message.encode_to_vec())))
+            Ok(Message::from(&message))
         });
         Ok(Response::new(messages.boxed()))
     }

@@ -95,6 +95,43 @@ async fn readers_that_stop_take_little_memory_and_do_not_stop_others() {
     drop(stopped);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_of_a_large_bundle_that_stop_take_little_memory() {
+    let _lock = LOCK.lock().await;
+    let large = format!("properties: [{{type: large, value: '{}'}}, ", "x".repeat(2 << 20));
+    let running = Running::start(&catalog(1).replace("properties: [", &large), |_| {}).await;
+    let client = running.narrow_client().await;
+    let before = resident();
+    let calls = (0..200).map(|_| client.clone()).map(|mut client| async move {
+        // Only the headers are received: the first streams fill the window of the connection.
+        client.begin_bundle().await.unwrap()
+    });
+    let stopped = join_all(calls).await;
+    // The responses have 400 MB.
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 150 << 20, "{} MiB for {} streams", grown >> 20, stopped.len());
+    drop(stopped);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_whose_message_is_too_large_is_refused_when_it_is_requested() {
+    let _lock = LOCK.lock().await;
+    // Each character needs six bytes in the ClusterServiceVersion, which the message repeats as an
+    // object.
+    let metadata = format!(
+        "properties: [{{type: olm.csv.metadata, value: {{description: '{}'}}}}, ",
+        "<".repeat(2 << 20)
+    );
+    let running = Running::start(&catalog(1).replace("properties: [", &metadata), |_| {}).await;
+    let mut client = running.client().await;
+    let status = match client.begin_bundle().await {
+        Ok(mut messages) => messages.message().await.unwrap_err(),
+        Err(status) => status,
+    };
+    assert!(status.message().contains("is larger than 16777216 bytes"), "{status}");
+    assert_eq!(client.package("tea").await.unwrap().name, "tea");
+}
+
 /// Returns a catalog with many entries in one channel, and the name of the channel.
 fn with_long_channel() -> (String, String) {
     let long = "c".repeat(256 << 10);
