@@ -40,9 +40,10 @@ const FILE_COST: u64 = 64 << 10;
 /// The limit for the caches of small catalogs, in bytes. Writing that much takes 2 to 4 seconds of
 /// CPU time.
 const MIN_LIMIT: u64 = 512 << 20;
-/// The maximum size of a cache, as a multiple of the size of all texts of the catalog. The cache
+/// The maximum size of a cache, as a multiple of the size of the files of the catalog. The cache
 /// repeats a bundle for each of its channels, and the icon of a package for each of its bundles:
-/// with [`FILE_COST`], 26 published catalogs need 6 together, and at most 21 each.
+/// with [`FILE_COST`], 26 published catalogs need 6 together, and those of more than 100 kB at most
+/// 24 each. The texts that are served say less, because they can be 12 times as large as the files.
 const MAX_RATIO: u64 = 32;
 
 /// The reason why a cache for opm cannot be written.
@@ -130,8 +131,7 @@ struct Room {
 /// Writes a cache of the catalog in the directory `catalog` to `directory`, and replaces an older
 /// one. Nothing is left of a cache that cannot be completed.
 pub(crate) fn write(index: &Index, catalog: &Path, directory: &Path) -> Result<(), Error> {
-    let (_, texts) = index.content.file();
-    write_within(Room::for_texts(texts), index, catalog, directory)
+    write_within(Room::for_catalog(catalog)?, index, catalog, directory)
 }
 
 fn write_within(
@@ -161,9 +161,10 @@ fn write_within(
 }
 
 impl Room {
-    /// Returns the room for the cache of a catalog whose texts have `len` bytes.
-    fn for_texts(len: u64) -> Self {
-        Self::new(len.saturating_mul(MAX_RATIO).max(MIN_LIMIT))
+    /// Returns the room for the cache of a catalog.
+    fn for_catalog(catalog: &Path) -> Result<Self, Error> {
+        let len = tar::size(catalog).map_err(failed(catalog))?;
+        Ok(Self::new(len.saturating_mul(MAX_RATIO).max(MIN_LIMIT)))
     }
 
     fn new(limit: u64) -> Self {

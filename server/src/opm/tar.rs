@@ -42,6 +42,15 @@ pub(super) fn hash(root: &Path, hash: &mut impl Hasher) -> io::Result<()> {
     Ok(())
 }
 
+/// Returns the size of all files in the directory, in bytes. Links are left out.
+pub(super) fn size(root: &Path) -> io::Result<u64> {
+    let sizes = WalkDir::new(root).into_iter().map(|entry| {
+        let metadata = entry?.metadata()?;
+        Ok(if metadata.is_file() { metadata.len() } else { 0 })
+    });
+    sizes.sum()
+}
+
 fn write_contents(path: &Path, len: u64, hash: &mut impl Hasher) -> io::Result<()> {
     let (mut file, mut buffer, mut n_read) = (File::open(path)?, vec![0; 1 << 16], 0);
     loop {
