@@ -27,7 +27,7 @@ const MAX_CROSSING_WORK: usize = 1_000_000;
 /// together ([`Ranks::alignment_work`]). This much work took up to a second, and a single graph of
 /// 1,400 entries never needs more. In graphs that do not fit, each column begins at the top.
 const MAX_ALIGNMENT_WORK: usize = 3_000_000_000;
-/// The maximum length of a label, in bytes.
+/// The maximum length of a label, in bytes, before it is escaped.
 const MAX_LABEL: usize = 80;
 const LEFT: f64 = 20.0;
 
@@ -198,9 +198,11 @@ fn describe(graph: &Graph, edge: &Edge) -> (&'static str, String) {
     (class, format!("{to}: {} {from}", edge.describe()))
 }
 
+/// Truncates a text and escapes it, in this order: each edge repeats two names, and escaping
+/// millions of bytes for each takes hours.
 fn shorten(text: &str) -> String {
-    let text = unlade_text::escape(text);
-    excerpt::truncate(&text, MAX_LABEL).unwrap_or_else(|| text.into_owned())
+    let shortened = excerpt::truncate(text, MAX_LABEL);
+    unlade_text::escape(shortened.as_deref().unwrap_or(text)).into_owned()
 }
 
 #[cfg(test)]

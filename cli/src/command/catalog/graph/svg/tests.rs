@@ -36,6 +36,15 @@ fn names_cannot_add_elements() {
     assert!(!svg.contains(|character: char| character.is_control() && character != '\n'));
 }
 
+/// Escaping the whole name for each edge would take hours.
+#[test]
+fn a_name_is_truncated_before_it_is_escaped() {
+    let name = format!("\u{202e}{}", "a".repeat(99));
+    let svg = write(&diagram(&format!(r#"{{name: "{name}", replaces: b}}"#))).unwrap();
+    let label = format!(r"\u{{202e}}{}... (102 bytes)", "a".repeat(77));
+    assert!(svg.contains(&format!(">{label}: replaces b</title>")), "{svg}");
+}
+
 /// Draws every graph of four entries in which each replaces one name and skips another.
 #[test]
 fn no_graph_makes_the_library_fail() {
