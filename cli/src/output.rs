@@ -106,6 +106,40 @@ fn serialize_values<T: Serialize, S: Serializer>(
     sequence.end()
 }
 
+/// Passes on at most a number of bytes, and fails beyond them.
+#[derive(Debug)]
+pub(crate) struct Limited<W> {
+    to: W,
+    limit: usize,
+    rest: usize,
+}
+
+/// The output is larger than a [`Limited`] passes on.
+#[derive(Debug, thiserror::Error)]
+#[error("the output has more than {limit} bytes")]
+struct TooLarge {
+    limit: usize,
+}
+
+impl<W> Limited<W> {
+    pub(crate) fn new(to: W, limit: usize) -> Self {
+        Self { to, limit, rest: limit }
+    }
+}
+
+impl<W: Write> Write for Limited<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let too_large = || io::Error::other(TooLarge { limit: self.limit });
+        self.rest = self.rest.checked_sub(bytes.len()).ok_or_else(too_large)?;
+        self.to.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
 /// Writes one indented JSON document to standard output.
 pub(crate) fn print_json(document: &impl Serialize) -> io::Result<()> {
     let mut documents = Documents::new(Form::Json, stdout());

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 use unlade_text as text;
 
+use crate::output::Limited;
 use crate::screen::{Palette, take};
 
 const GAP: usize = 3;
@@ -27,9 +28,14 @@ pub(crate) enum Align {
 /// one, so a single long cell would make all rows as long.
 const MAX_WIDTH: usize = 200;
 
+/// The maximum size of a list, in bytes. A catalog of 10 MiB can repeat names in hundreds of
+/// thousands of rows, which would have hundreds of megabytes. The lists of 26 published catalogs
+/// together have less than one megabyte.
+pub(crate) const MAX_LIST: usize = 64 << 20;
+
 /// Writes rows without keeping them, because there can be hundreds of thousands. All cells are
 /// escaped and bounded, and cells longer than [`MAX_WIDTH`] are not aligned. Without `names`, there
-/// is no heading.
+/// is no heading. It fails if the table is larger than [`MAX_LIST`].
 pub(crate) fn write_rows<'r, R: 'r, const COLUMNS: usize>(
     names: Option<[&str; COLUMNS]>,
     rows: &'r [R],
@@ -39,11 +45,15 @@ pub(crate) fn write_rows<'r, R: 'r, const COLUMNS: usize>(
 ) -> io::Result<()> {
     let shown = |row: &'r R| cells(row).map(|cell| text::line(&cell).into_owned());
     let mut widths = names.map_or([0; COLUMNS], |names| names.map(UnicodeWidthStr::width));
+    // Without a limit here, rows that are never written would be measured.
+    let mut measured = Limited::new(io::sink(), MAX_LIST);
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(shown(row)) {
+            measured.write_all(cell.as_bytes())?;
             *width = (*width).max(cell.width()).min(MAX_WIDTH);
         }
     }
+    let to = &mut Limited::new(to, MAX_LIST);
     let mut line = String::new();
     let mut format = |row: &[String; COLUMNS]| {
         line.clear();
@@ -174,6 +184,8 @@ fn cut(text: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     fn table() -> Table<2> {
@@ -237,6 +249,24 @@ mod tests {
         assert_eq!(print_rows(&rows, Some(["FILE", "SIZE"])), print(&table, None));
         table.hide_names();
         assert_eq!(print_rows(&rows, None), print(&table, None));
+    }
+
+    #[test]
+    fn a_table_that_is_too_large_is_not_formatted_to_its_end() {
+        let n_formatted = Cell::new(0);
+        let cell = "a".repeat(8 << 10);
+        let write = |n: usize| {
+            let cells = |_| {
+                n_formatted.set(n_formatted.get() + 1);
+                [Cow::Borrowed(cell.as_str())]
+            };
+            write_rows(None, &vec![(); n], cells, &Palette::default(), &mut io::sink())
+        };
+        assert!(write(10).is_ok());
+        n_formatted.set(0);
+        let error = write(100_000).unwrap_err();
+        assert_eq!(error.to_string(), "the output has more than 67108864 bytes");
+        assert_eq!(n_formatted.get(), MAX_LIST / cell.len() + 1);
     }
 
     #[test]

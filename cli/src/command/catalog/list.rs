@@ -11,7 +11,7 @@ use unlade_text::excerpt::shorten;
 use crate::{
     args::{List, Listed, Rows},
     error::Error,
-    output::{self, Documents, Form},
+    output::{self, Documents, Form, Limited},
     screen::Screen,
     table,
 };
@@ -110,7 +110,8 @@ impl Printer<'_> {
                     .map_err(Error::Output);
             }
         };
-        let mut documents = Documents::new(form, output::stdout());
+        let to = Limited::new(output::stdout(), table::MAX_LIST);
+        let mut documents = Documents::new(form, to);
         documents.write_list(rows).and_then(|()| documents.finish()).map_err(Error::Output)
     }
 }
