@@ -148,13 +148,18 @@ fn text_from_the_index_of_an_image_is_escaped_on_a_terminal() {
         manifest[key] = value;
         manifest
     };
-    let name = |name: &str| {
-        let name = format!("{name}{ESCAPES}");
-        changed("annotations", json!({"org.opencontainers.image.ref.name": name}))
+    let other = |digit: &str, key: &str, value: Value| {
+        let mut manifest = changed(key, value);
+        manifest["digest"] = format!("sha256:{}", digit.repeat(64)).into();
+        manifest
     };
-    let platform = |architecture: &str| {
-        let architecture = format!("{architecture}{ESCAPES}");
-        changed("platform", json!({"os": "linux", "architecture": architecture}))
+    let name = |name: &str| {
+        let text = format!("{name}{ESCAPES}");
+        other(name, "annotations", json!({"org.opencontainers.image.ref.name": text}))
+    };
+    let platform = |name: &str| {
+        let architecture = format!("{name}{ESCAPES}");
+        other(name, "platform", json!({"os": "linux", "architecture": architecture}))
     };
     for manifests in [
         vec![name("a"), name("b")],

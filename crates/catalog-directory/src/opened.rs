@@ -27,8 +27,8 @@ enum Root {
 }
 
 impl<'t> Opened<'t> {
-    /// Opens the catalog at `root` with other texts for the files in `changed`, lists its files, and
-    /// checks their size.
+    /// Opens the catalog at `root` with other texts for the files in `changed`, lists its files,
+    /// and checks their size.
     pub(crate) fn new(root: &Path, limits: &Limits, changed: &'t Texts) -> Result<Self, Error> {
         let failed = |source| Error::Root { path: root.to_owned(), source };
         let metadata = fs::metadata(root).map_err(failed)?;

@@ -12,8 +12,8 @@ const KIND: &str = "ImageSetConfiguration";
 
 /// The maximum number of choices. The largest published catalog has about 400 packages.
 const MAX_CHOICES: usize = 100_000;
-/// The maximum size of the names of the packages in all choices, and of the cost of their ranges, in
-/// bytes. Each channel of a package repeats its name and its range.
+/// The maximum size of the names of the packages in all choices, and of the cost of their ranges,
+/// in bytes. Each channel of a package repeats its name and its range.
 const MAX_TEXTS: usize = 16 << 20;
 
 /// The operators of an `ImageSetConfiguration` of oc-mirror (`mirror.openshift.io/v1alpha2` and

@@ -9,6 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use super::{Family, repeat};
 use crate::Entry;
 
+/// The size of a long range of versions, in bytes. Ranges of more than 16 KiB are invalid.
+const LONG_RANGE: usize = 16_000;
+
 const fn family(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
     Family::new(Entry::Render, name, generate)
 }
@@ -39,9 +42,9 @@ pub(super) const FAMILIES: &[Family] = &[
         channel(1, |_| skips.clone(), "")
     }),
     family("ranges-of-all", |n| channel(n / 250, |n| replaces(n, r#","skipRange":"<2.0.0""#), "")),
-    family("huge-range", |n| {
-        let range = format!(r#""name":"b0","skipRange":"{}<2.0.0""#, repeat("<1.0.0 || ", n));
-        channel(1, |_| range.clone(), "")
+    family("long-ranges", |n| {
+        let range = format!(r#","skipRange":"{}<2.0.0""#, repeat("<1.0.0 || ", LONG_RANGE));
+        channel(n / LONG_RANGE + 1, |n| replaces(n, &range), "")
     }),
     family("valid-channels", |n| {
         let channel = |n| single("tea", &format!("c{n}"), "{\"name\":\"b0\"}");
@@ -125,7 +128,7 @@ pub(super) const FAMILIES: &[Family] = &[
         (requiring(&ranges.collect::<String>()) + &channels + &bundle("pot", 0, "")).into()
     }),
     family("long-required-range", |n| {
-        let range = repeat("<1.0.0 || ", n / 2) + "<1.0.0";
+        let range = repeat("<1.0.0 || ", LONG_RANGE.min(n / 2)) + "<1.0.0";
         let count = n / 500 + 1;
         let entries: Vec<_> = (0..count).map(|n| format!("{{{}}}", replaces(n, ""))).collect();
         let bundles: String = (0..count).map(|n| bundle("pot", n, "")).collect();
