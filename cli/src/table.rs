@@ -256,7 +256,7 @@ mod tests {
         let n_formatted = Cell::new(0);
         let cell = "a".repeat(8 << 10);
         let write = |n: usize| {
-            let cells = |()| {
+            let cells = |&()| {
                 n_formatted.set(n_formatted.get() + 1);
                 [Cow::Borrowed(cell.as_str())]
             };
