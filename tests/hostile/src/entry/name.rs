@@ -7,7 +7,10 @@ use unlade_name::ImageReference;
 use unlade_oci::{Platform, Source};
 use unlade_unpacker::fuzz;
 
-use super::{CHECKED_AGAIN, explain};
+use super::explain;
+
+/// The maximum length of a range that is also read twice in one text, in bytes.
+const HALF_OF_A_RANGE: usize = version::range::MAX_LEN / 2 - 8;
 
 pub(super) fn reference(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
@@ -70,7 +73,7 @@ pub(super) fn range(input: &[u8]) {
         assert_eq!(range.matches(&version), is_in, "build metadata counts");
     }
     // An operator at the end, which is dropped, would belong to what follows.
-    if text.len() <= CHECKED_AGAIN && !text.trim_end_matches(' ').ends_with(['<', '>', '=']) {
+    if text.len() <= HALF_OF_A_RANGE && !text.trim_end_matches(' ').ends_with(['<', '>', '=']) {
         let twice = format!(" {text} || {text}").parse::<version::Range>();
         let again = twice.map(|twice| twice.matches(&version));
         assert!(again.as_ref().is_ok_and(|again| *again == is_in), "{again:?} if it is twice");
