@@ -157,8 +157,10 @@ fn text_from_the_index_of_an_image_is_escaped_on_a_terminal() {
         let text = format!("{name}{ESCAPES}");
         other(name, "annotations", json!({"org.opencontainers.image.ref.name": text}))
     };
+    // The name of a platform can only contain ASCII characters.
     let platform = |name: &str| {
-        let architecture = format!("{name}{ESCAPES}");
+        let architecture: String =
+            name.chars().chain(ESCAPES.chars()).filter(char::is_ascii).collect();
         other(name, "platform", json!({"os": "linux", "architecture": architecture}))
     };
     for manifests in [
