@@ -1,6 +1,5 @@
 //! [`Codec`]: sends responses that are already encoded.
 
-use std::io;
 use std::marker::PhantomData;
 
 use bytes::{BufMut as _, Bytes};
@@ -12,7 +11,7 @@ use tonic::codec::{DecodeBuf, Decoder, EncodeBuf, Encoder};
 ///
 /// A response is assembled from parts that the index keeps encoded, so it is not decoded and
 /// encoded again for each call.
-pub(crate) struct Message(Box<dyn FnOnce() -> io::Result<Bytes> + Send>);
+pub(crate) struct Message(Box<dyn FnOnce() -> Result<Bytes, Status> + Send>);
 
 /// Decodes requests of the type `R`, and sends responses as they are.
 #[derive(Debug)]
@@ -25,7 +24,7 @@ impl<R> Default for Codec<R> {
 }
 
 impl Message {
-    pub(crate) fn new(encode: impl FnOnce() -> io::Result<Bytes> + Send + 'static) -> Self {
+    pub(crate) fn new(encode: impl FnOnce() -> Result<Bytes, Status> + Send + 'static) -> Self {
         Self(Box::new(encode))
     }
 }
@@ -57,8 +56,7 @@ impl<R> Encoder for Codec<R> {
     type Error = Status;
 
     fn encode(&mut self, message: Message, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        let failed = |error| Status::internal(format!("failed to read the catalog: {error}"));
-        buffer.put((message.0)().map_err(failed)?);
+        buffer.put((message.0)()?);
         Ok(())
     }
 }

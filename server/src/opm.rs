@@ -43,7 +43,8 @@ const MIN_LIMIT: u64 = 512 << 20;
 /// The maximum size of a cache, as a multiple of the size of the files of the catalog. The cache
 /// repeats a bundle for each of its channels, and the icon of a package for each of its bundles:
 /// with [`FILE_COST`], 26 published catalogs need 6 together, and those of more than 100 kB at most
-/// 24 each. The texts that are served say less, because they can be 12 times as large as the files.
+/// 24 each. The limit does not depend on the texts that are served, because they can be 12 times as
+/// large as the files.
 const MAX_RATIO: u64 = 32;
 
 /// The reason why a cache for opm cannot be written.

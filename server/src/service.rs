@@ -60,8 +60,8 @@ impl Service {
         let [package, channel, name] = [package_name, channel_name, name].map(str::to_owned);
         let index = Arc::clone(&self.index);
         Ok(Response::new(Message::new(move || {
-            let located = index.entry(&package, &channel, Some(&name)).map_err(io::Error::other)?;
-            bundle::encode_whole(&index, &located)
+            let located = index.entry(&package, &channel, Some(&name))?;
+            bundle::encode_whole(&index, &located).map_err(|error| failed(&error))
         })))
     }
 }

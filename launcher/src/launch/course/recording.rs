@@ -136,19 +136,19 @@ impl<'a> Recording<'a> {
         let accepted = match (self.failure.reason, compared(seen, attempt)) {
             (Reason::ImageReplaced, _) => Accepted::No(self.failure.clone()),
             (Reason::ImageUnverified, Comparison::Replaced(why)) => Accepted::No(why),
-            (_, Comparison::Same(images) | Comparison::Open(images, None)) if is_whole => {
-                Accepted::Yes(images)
-            }
             // Another launcher may have seen more of the pod.
-            (Reason::ImageUnverified, _) => return NextRequest::ReadSeal(found),
+            (Reason::ImageUnverified, Comparison::Open(_, Some(_))) => {
+                return NextRequest::ReadSeal(found);
+            }
+            (Reason::ImageUnverified, _) if !is_whole => return NextRequest::ReadSeal(found),
             _ if !is_whole => Accepted::Broken,
+            (_, Comparison::Same(images) | Comparison::Open(images, None)) => Accepted::Yes(images),
             // Another launcher may have seen more of the pod in this case, too.
             (_, Comparison::Open(_, Some(why))) if self.recorded == Recorded::Withdrawals => {
                 self.failure = without_applied_remedy(attempt.wanted.strategy, why);
                 return NextRequest::ReadSeal(found);
             }
             (_, Comparison::Open(_, Some(why)) | Comparison::Replaced(why)) => Accepted::No(why),
-            (_, Comparison::Same(_) | Comparison::Open(_, None)) => Accepted::Broken,
         };
         self.conclude(found, accepted)
     }
