@@ -106,12 +106,12 @@ fn serialize_values<T: Serialize, S: Serializer>(
     sequence.end()
 }
 
-/// Passes on at most a number of bytes, and fails beyond them.
+/// A writer that passes on a limited number of bytes, and fails beyond them.
 #[derive(Debug)]
 pub(crate) struct Limited<W> {
     to: W,
     limit: usize,
-    rest: usize,
+    remaining: usize,
 }
 
 /// The output is larger than a [`Limited`] passes on.
@@ -123,14 +123,14 @@ struct TooLarge {
 
 impl<W> Limited<W> {
     pub(crate) fn new(to: W, limit: usize) -> Self {
-        Self { to, limit, rest: limit }
+        Self { to, limit, remaining: limit }
     }
 }
 
 impl<W: Write> Write for Limited<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let too_large = || io::Error::other(TooLarge { limit: self.limit });
-        self.rest = self.rest.checked_sub(bytes.len()).ok_or_else(too_large)?;
+        self.remaining = self.remaining.checked_sub(bytes.len()).ok_or_else(too_large)?;
         self.to.write_all(bytes)?;
         Ok(bytes.len())
     }

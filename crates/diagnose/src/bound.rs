@@ -54,8 +54,8 @@ impl Failure {
 }
 
 /// Returns a text of the cluster, such as the message of an event, without its middle if it is
-/// longer than 8 KiB. Anyone who may create events can write a megabyte into one. The end is kept,
-/// because the decisive error is the last one of CRI-O's messages.
+/// longer than 8 KiB. A user with permission to create events can write a megabyte into one. The
+/// end is kept, because the decisive error comes last in CRI-O's messages.
 pub fn without_middle(text: &str) -> Cow<'_, str> {
     if text.len() <= 2 * MAX_END {
         return Cow::Borrowed(text);

@@ -117,7 +117,7 @@ fn is_valid(entry: Option<&Entry>) -> bool {
 
 /// Checks whether `text` is the base64 of a user and a password, with padding or without it.
 fn is_login(text: &str) -> bool {
-    // Line breaks are no part of the length that padding completes.
+    // Line breaks do not count towards the length that padding completes.
     let mut text = text.replace(['\r', '\n'], "");
     if !text.trim_end().ends_with('=') {
         text.extend(std::iter::repeat_n('=', text.len().wrapping_neg() % 4));

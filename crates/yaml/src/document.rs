@@ -17,8 +17,8 @@ const SNIFFED: usize = 4_096;
 /// The number of bytes that one read requests.
 const PIECE: usize = 64 << 10;
 /// The work for each object of a stream of JSON, and for each value in it, in units. The largest
-/// published catalogs need less than 2 units for each of their bytes. Parsing takes a smaller part
-/// of the time than what a catalog does with an object and a value.
+/// published catalogs need less than 2 units for each of their bytes. Most of the time goes into
+/// what a catalog does with the objects and their values, and not into parsing.
 const OBJECT: u64 = 128;
 const VALUE: u64 = 48;
 

@@ -103,8 +103,8 @@ fn verified(role: &Role, config_map: &ConfigMap) -> Option<(String, DigestSource
     seal.covers(&image, &decoded.digest?).then_some((seal.image_digest, seal.digest_source))
 }
 
-/// Returns the uids of the newest objects. Anyone who may create pods can create thousands with the
-/// labels of the ConfigMap, and each needs a request of its own.
+/// Returns the uids of the newest objects. A user with permission to create pods can create
+/// thousands with the labels of the ConfigMap, and each needs a request of its own.
 fn newest_uids<K: ResourceExt>(objects: &[K]) -> Vec<String> {
     let mut objects: Vec<_> = objects.iter().collect();
     objects.sort_by_key(|object| Reverse(object.creation_timestamp().map(|time| time.0)));

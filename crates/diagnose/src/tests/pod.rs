@@ -131,7 +131,7 @@ fn the_hint_says_why_no_node_accepts_a_pod() {
     }
 }
 
-/// Anyone who may create events can write a megabyte into one.
+/// A user with permission to create events can write a megabyte into one.
 #[test]
 fn only_the_beginning_and_the_end_of_a_message_decide() {
     let image = "registry.example/etcd:1.0";

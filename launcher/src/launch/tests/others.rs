@@ -129,7 +129,7 @@ async fn a_job_that_only_looks_like_ours_is_replaced_at_the_deadline() {
     );
 }
 
-/// Anyone who may create Jobs can create one with another tool image.
+/// A user with permission to create Jobs can create one with another tool image.
 #[tokio::test(start_paused = true)]
 async fn a_job_with_another_tool_image_than_the_requested_digest_is_not_adopted() {
     let digest = format!("sha256:{}", "1".repeat(64));

@@ -93,8 +93,8 @@ impl Seen {
         }
     }
 
-    /// Notes that the watch reports a pod as deleted. It does so for a pod whose label was removed,
-    /// too.
+    /// Notes that the watch reports a pod as deleted. It also does so for a pod whose label was
+    /// removed.
     pub(in crate::launch) fn note_deletion(&mut self, pod: &Pod) {
         self.note(pod);
         note_absence(&mut self.images, pod);

@@ -198,8 +198,8 @@ fn describe(graph: &Graph, edge: &Edge) -> (&'static str, String) {
     (class, format!("{to}: {} {from}", edge.describe()))
 }
 
-/// Truncates a text and escapes it, in this order: each edge repeats two names, and escaping
-/// millions of bytes for each takes hours.
+/// Truncates a text before escaping it. Each edge repeats two names, and escaping millions of bytes
+/// for each edge would take hours.
 fn shorten(text: &str) -> String {
     let shortened = excerpt::truncate(text, MAX_LABEL);
     unlade_text::escape(shortened.as_deref().unwrap_or(text)).into_owned()

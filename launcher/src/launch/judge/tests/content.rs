@@ -208,7 +208,7 @@ fn content_that_the_pod_did_not_write_is_a_conflict() {
         let seen = seen(filled(JOB), job(&json!([])), vec![ended("a", &message)]);
         assert_eq!(short(&judged(&seen, 5).state), expected, "{name}");
     }
-    // A user who may create pods can create a newer one that names the Job as its owner.
+    // A user with permission to create pods can create a newer one with the Job as its owner.
     let pods = vec![
         created(ended("a", &wrote("written", "etcd", &other)), 0),
         created(unpacking("b", "Pending", &json!({"waiting": {}})), 1),
