@@ -13,6 +13,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use self::gzip::Gzip;
 use crate::budget::{Budget, Metered};
 use crate::limit;
+use crate::tar_reader::{self, is_tar};
 
 /// The magic numbers of the detected formats.
 const GZIP: &[u8] = &[0x1f, 0x8b, 0x08];
@@ -29,6 +30,12 @@ const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 pub(crate) struct Unsupported {
     name: &'static str,
 }
+
+/// A stream that is a tar for containers/image, which does not detect skippable frames, and
+/// compressed for containerd, which does.
+#[derive(Debug, thiserror::Error)]
+#[error("the header of the tar is also a frame of zstd, so engines read different content")]
+pub(crate) struct Ambiguous;
 
 /// A decompressed stream, and whether it was compressed.
 pub(crate) struct Plain<'a> {
@@ -68,11 +75,18 @@ pub(crate) fn is_compressed(start: &[u8]) -> bool {
 }
 
 /// Decompresses `reader` within `budget`. A stream without compression is returned unchanged.
+///
+/// # Errors
+///
+/// Returns an error if the stream cannot be read, if its compression is not supported, or if
+/// engines read it differently.
 pub(crate) fn decompress<'a>(reader: impl Read + 'a, budget: &'a Budget) -> io::Result<Plain<'a>> {
     let mut reader = BufReader::with_capacity(1 << 16, reader);
-    let mut start = Vec::new();
-    reader.by_ref().take(6).read_to_end(&mut start)?;
+    let start = tar_reader::start(&mut reader)?;
     let format = Format::detect(&start);
+    if matches!(format, Some(Format::Zstd)) && !start.starts_with(ZSTD) && is_tar(&start) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, Ambiguous));
+    }
     let reader = Cursor::new(start).chain(reader);
     let decoder: Box<dyn Read + 'a> = match format {
         None => return Ok(Plain { reader: Box::new(reader), was_compressed: false }),
