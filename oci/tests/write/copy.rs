@@ -199,6 +199,19 @@ fn a_directory_of_an_application_is_not_replaced() {
     assert_eq!(left.collect::<Vec<_>>(), [""; 0]);
 }
 
+/// `umoci init` writes such a layout.
+#[test]
+fn an_image_is_added_to_a_layout_whose_list_of_images_is_null() {
+    let place = Place::new();
+    let (_, source) = place.write(&image([Layer::new(bundle())]), "oci-archive");
+    let (layout, output) = (place.path().join("layout"), in_place(&place, "oci", "layout"));
+    fs::create_dir(&layout).unwrap();
+    fs::write(layout.join("oci-layout"), r#"{"imageLayoutVersion":"1.0.0"}"#).unwrap();
+    fs::write(layout.join("index.json"), r#"{"schemaVersion":2,"manifests":null}"#).unwrap();
+    copy_to(&source, &output, &Options::default()).unwrap();
+    assert_eq!(digest_of(&output), digest_of(&source));
+}
+
 #[test]
 fn nothing_is_copied_to_a_layout_without_a_valid_index() {
     let place = Place::new();
