@@ -117,8 +117,11 @@ impl Csv {
             let range = excerpt::shorten(&self.skip_range);
             let hint =
                 if has_v_prefix(&self.skip_range) { ": write versions without the v" } else { "" };
+            // OLM has no limit.
+            let is_too_long = self.skip_range.len() > version::range::MAX_LEN;
+            let who = if is_too_long { "unlade" } else { "OLM" };
             reader.invalid(format!(
-                "OLM ignores the annotation olm.skipRange \"{range}\" and skips no version: \
+                "{who} ignores the annotation olm.skipRange \"{range}\" and skips no version: \
                  {error}{hint}"
             ));
         }
