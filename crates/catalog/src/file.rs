@@ -20,6 +20,10 @@ use crate::{
 /// much memory as any other.
 const MAX_AMBIGUOUS: usize = 10;
 
+/// The maximum number of entries of one meta. Each needs some 150 bytes of memory, but only 13 of
+/// the file. The channels of public catalogs have some hundreds.
+const MAX_ENTRIES: usize = 100_000;
+
 /// What one file of a catalog contains.
 #[derive(Debug, Clone, Default)]
 pub struct File {
@@ -174,7 +178,8 @@ impl File {
     }
 
     /// Returns how many entries of a meta are kept: those before the one that exceeds
-    /// [`MAX_AMBIGUOUS`], which is an error. The first part of the name of an entry is required.
+    /// [`MAX_AMBIGUOUS`] or [`MAX_ENTRIES`], which is an error. The first part of the name of an
+    /// entry is required.
     fn limit_entries<'m>(
         &mut self,
         meta: &'m Meta,
@@ -184,14 +189,22 @@ impl File {
     ) -> usize {
         let mut names = HashSet::new();
         let mut ambiguous = items(meta.value(), "entries")
+            .take(MAX_ENTRIES)
             .map(name)
             .enumerate()
             .filter(|(_, name)| name.0.is_empty() || !names.insert(*name));
-        let Some((index, _)) = ambiguous.nth(MAX_AMBIGUOUS) else { return usize::MAX };
-        let message = format!(
-            "more than {MAX_AMBIGUOUS} entries have no name or reference, or that of an earlier \
-             entry, so this entry and the entries after it are not checked"
-        );
+        let (index, rule, found) = if let Some((index, _)) = ambiguous.nth(MAX_AMBIGUOUS) {
+            let found = format!(
+                "more than {MAX_AMBIGUOUS} entries have no name or reference, or that of an \
+                 earlier entry"
+            );
+            (index, rule, found)
+        } else if items(meta.value(), "entries").nth(MAX_ENTRIES).is_some() {
+            (MAX_ENTRIES, Rule::Limit, format!("the list has more than {MAX_ENTRIES} entries"))
+        } else {
+            return usize::MAX;
+        };
+        let message = format!("{found}, so this entry and the entries after it are not checked");
         let problem = Problem::new(rule, place.item("entries", index), message);
         self.fail(name_subject(problem, meta));
         index

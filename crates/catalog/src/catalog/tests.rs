@@ -373,6 +373,28 @@ fn an_edge_to_a_higher_version_is_a_warning() {
 }
 
 #[test]
+fn entries_of_one_channel_are_limited() {
+    let read = |n_entries: usize| {
+        let entries: String = (0..n_entries).fold(String::new(), |mut text, n| {
+            let _ = write!(text, "{{name: e{n}}},");
+            text
+        });
+        let text = format!("schema: olm.channel\npackage: tea\nname: a\nentries: [{entries}]\n");
+        let mut catalog = Catalog::default();
+        catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+        let limits = catalog.loading_problems();
+        let limits: Vec<_> = limits.iter().map(|it| (it.rule, it.message.clone())).collect();
+        (catalog.channels[0].entries.len(), limits)
+    };
+    assert_eq!(read(100_000), (100_000, vec![]));
+    let (n_entries, limits) = read(100_001);
+    assert_eq!(n_entries, 100_000);
+    let expected = "the list has more than 100000 entries, so this entry and the entries after it \
+                    are not checked";
+    assert_eq!(limits, [(Rule::Limit, expected.to_owned())]);
+}
+
+#[test]
 fn entries_after_ten_without_a_name_are_not_kept() {
     let of_channel = |entries: &str| {
         format!("schema: olm.channel\npackage: tea\nname: a\nentries: [{entries}]\n")
