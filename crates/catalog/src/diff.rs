@@ -17,10 +17,9 @@
 //! ```
 
 mod change;
-mod package;
+mod content;
+mod part;
 mod snapshot;
-
-use std::collections::BTreeSet;
 
 use change::Changes;
 pub use change::{Change, Subject};
@@ -42,10 +41,11 @@ pub const MAX_CHANGE_TEXT: usize = 16 << 20;
 /// The parts of a package, a channel or a bundle that was added or removed are not listed, except
 /// the channels, bundles, deprecations and other metas of a package.
 pub fn compare(old: &Snapshot, new: &Snapshot) -> Vec<Change> {
-    let names: BTreeSet<_> = old.packages.keys().chain(new.packages.keys()).collect();
     let mut changes = Changes::default();
-    for name in names {
-        package::compare(name, old.packages.get(name), new.packages.get(name), &mut changes);
+    for (key, old, new) in part::pairs(old.parts(), new.parts()) {
+        if old != new {
+            part::compare(key, &old, &new, &mut changes);
+        }
     }
     changes.into_vec()
 }

@@ -1,14 +1,15 @@
 //! [`Meta`]: one object of a catalog.
 
-use std::collections::BTreeMap;
-
 use unlade_bundle::typed;
 use unlade_yaml::{
     Limits,
-    json::{Kind, Tree, Value},
+    json::{Kind, Tree, Value, is_folded},
 };
 
-use crate::shape::{self, Shape};
+use crate::{
+    Names,
+    shape::{self, Shape},
+};
 
 /// The field with the entries of a channel or of deprecations.
 const ENTRIES: &str = "entries";
@@ -73,16 +74,13 @@ impl Meta {
             Kind::Null => return Err(MetaError::Empty),
             _ => return Err(MetaError::NotAMapping),
         }
-        let mut folded: BTreeMap<String, &str> = BTreeMap::new();
-        for (key, _) in root.entries() {
-            if let Some(first) = folded.insert(fold(key), key) {
-                let (first, second) = (first.to_owned(), key.to_owned());
-                return Err(MetaError::DuplicateKey { first, second });
-            }
+        if let Some((first, second)) = find_duplicate(root) {
+            let (first, second) = (first.to_owned(), second.to_owned());
+            return Err(MetaError::DuplicateKey { first, second });
         }
-        let text = |name: &str| match folded.get(name).and_then(|key| root.get(key)) {
+        let text = |name: &str| match root.entries().find(|(key, _)| is_folded(key, name)) {
             None => Ok(String::new()),
-            Some(value) => match value.as_str() {
+            Some((_, value)) => match value.as_str() {
                 Some(text) => Ok(text.to_owned()),
                 None => Err(MetaError::NotText { key: name.to_owned() }),
             },
@@ -165,9 +163,25 @@ impl Meta {
     }
 }
 
+/// Returns the first key that is equal to an earlier one after [folding](fold), with that one
+/// before it.
+fn find_duplicate(root: Value<'_>) -> Option<(&str, &str)> {
+    let keys: Vec<_> = root.entries().map(|(key, _)| key).collect();
+    let folded: Names = keys.iter().map(|key| fold(key)).collect();
+    let mut sorted: Vec<_> = (0..keys.len()).collect();
+    sorted.sort_unstable_by_key(|&index| (folded.get(index), index));
+    let pairs = sorted.windows(2).filter_map(|pair| <[usize; 2]>::try_from(pair).ok());
+    let equal = pairs.filter(|[one, other]| folded.get(*one) == folded.get(*other));
+    let [first, second] = equal.min_by_key(|[_, second]| *second)?;
+    Some((keys.get(first)?, keys.get(second)?))
+}
+
 /// Folds a key, so that the same keys are equal as after `cases.Fold` of golang.org/x/text. The
 /// folded text itself can differ, for example for Cherokee letters.
 fn fold(key: &str) -> String {
+    if key.is_ascii() {
+        return key.to_ascii_lowercase();
+    }
     let mut folded = String::with_capacity(key.len());
     for character in key.chars() {
         match character {

@@ -44,10 +44,15 @@ impl Names {
         self.ends.is_empty()
     }
 
+    /// Returns a name by its index.
+    pub(crate) fn get(&self, index: usize) -> Option<&str> {
+        let start = index.checked_sub(1).map_or(Some(&0), |index| self.ends.get(index))?;
+        self.text.get(*start..*self.ends.get(index)?)
+    }
+
     /// Returns the names in their order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        let starts = std::iter::once(&0).chain(&self.ends);
-        starts.zip(&self.ends).map(|(&start, &end)| self.text.get(start..end).unwrap_or_default())
+        (0..self.len()).filter_map(|index| self.get(index))
     }
 
     /// Returns the names in their order, with `separator` between them.

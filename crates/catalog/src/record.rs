@@ -2,7 +2,7 @@
 //!
 //! They are small, so that the memory for a catalog does not depend on the size of its bundles.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use unlade_yaml::json::{Value, quote};
 
 use crate::{
@@ -48,7 +48,7 @@ pub struct Channel {
 }
 
 /// An entry of a channel: a bundle, and the bundles that it can be installed over.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// The name of the bundle.

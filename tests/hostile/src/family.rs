@@ -76,8 +76,8 @@ impl Family {
         .flat_map(|family| {
             let others = match family.entry {
                 Entry::Render => &[Entry::Diff, Entry::Filter, Entry::Graph, Entry::Served][..],
-                // Graphs of invalid catalogs are drawn too.
-                Entry::Catalog => &[Entry::Graph],
+                // Invalid catalogs are compared and drawn too.
+                Entry::Catalog => &[Entry::Diff, Entry::Graph],
                 Entry::Tar => &[Entry::Extract],
                 _ => &[],
             };

@@ -84,9 +84,7 @@ pub fn write(entry: Entry, input: &[u8], directory: &Path) -> io::Result<Vec<Run
         }
         Entry::Diff => {
             let other = directory.join("catalog/other.yaml");
-            let changed: Vec<_> =
-                input.iter().map(|it| if *it == b'1' { b'2' } else { *it }).collect();
-            write_file(&other, &changed)?;
+            write_file(&other, &changed(input))?;
             catalog(directory, input, &[&["diff", "-o", "json", &other.display().to_string()]])
         }
         Entry::Served => {
@@ -226,6 +224,17 @@ fn archive(
     let path = directory.join("image.tar");
     write_file(&path, &image_file(input, build))?;
     Ok(vec![unpack(format!("{transport}:{}", path.display()))])
+}
+
+/// Returns a catalog with 2 for each 1 that no digit follows. Thus it differs in a tenth of all
+/// numbers, however large they are.
+pub(crate) fn changed(input: &[u8]) -> Vec<u8> {
+    let next = input.iter().skip(1).map(Some).chain([None]);
+    let change = |(byte, next): (&u8, Option<&u8>)| match byte {
+        b'1' if !next.is_some_and(u8::is_ascii_digit) => b'2',
+        byte => *byte,
+    };
+    input.iter().zip(next).map(change).collect()
 }
 
 /// Returns the archive of a template, or an archive with corrected checksums of its headers.

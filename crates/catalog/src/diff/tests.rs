@@ -47,12 +47,14 @@ fn snapshot(text: &str) -> Snapshot {
 }
 
 #[test]
-fn only_one_entry_without_a_name_is_kept() {
-    let channel = "schema: olm.channel\npackage: tea\nname: stable\nentries:";
-    let snapshot = snapshot(&format!("{channel} [{{}}, {{name: tea.v1}}, {{}}]\n"));
-    let channel = &snapshot.packages["tea"].channels["stable"];
-    let names: Vec<_> = channel.value.entries.iter().map(|entry| entry.name.as_str()).collect();
-    assert_eq!(names, ["", "tea.v1"]);
+fn only_one_entry_without_a_name_is_compared() {
+    let channel = |entries: &str| {
+        let channel = "schema: olm.channel\npackage: tea\nname: stable\nentries:";
+        format!("{channel} [{{replaces: tea.v0}}{entries}]\n")
+    };
+    let changed = channel(", {name: tea.v1}, {replaces: a}");
+    let expected = ["stable/: ~ head:  -> , tea.v1", "stable/tea.v1: + entry"];
+    assert_eq!(changes(&channel(""), &changed), expected);
 }
 
 /// Returns the changes as `channel/bundle: sign change`.
@@ -166,9 +168,9 @@ fn a_package_that_was_added_is_listed_with_its_channels_and_bundles() {
 fn the_first_of_several_duplicates_is_compared() {
     let text = "---\n{schema: olm.bundle, package: p, name: b, image: one}\n---\n\
                 {schema: olm.bundle, package: p, name: b, image: two}";
-    let snapshot = snapshot(text);
-    assert_eq!(snapshot.duplicates().collect::<Vec<_>>(), ["olm.bundle b of the package p"]);
-    assert_eq!(snapshot.packages["p"].bundles["b"].value.image, "one");
+    assert_eq!(changes("", text), ["/b: + bundle: one"]);
+    let expected = ["olm.bundle b of the package p"];
+    assert_eq!(snapshot(text).duplicates().collect::<Vec<_>>(), expected);
 }
 
 #[test]

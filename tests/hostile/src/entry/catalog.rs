@@ -126,13 +126,12 @@ fn is_quoted(line: &str) -> bool {
     parts.len() % 2 == 1 && parts.iter().step_by(2).all(|part| part.chars().all(is_syntax))
 }
 
-/// Compares two catalogs. If the input is one catalog, the other one has 2 for each 1 in it.
+/// Compares two catalogs. If the input is one catalog, the other one has some other numbers.
 pub(super) fn difference(input: &[u8]) {
     let parts = parts(input);
-    let twos = input.iter().map(|byte| if *byte == b'1' { b'2' } else { *byte }).collect();
     let [old, new] = match parts.as_slice() {
         [old, new, ..] => [old, new].map(|part| part.to_vec()),
-        _ => [input.to_vec(), twos],
+        _ => [input.to_vec(), program::changed(input)],
     };
     let [old, new] = [old, new].map(|input| snapshot(&input));
     let nothing = Snapshot::default();
