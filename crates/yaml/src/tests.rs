@@ -94,6 +94,19 @@ fn a_block_scalar_at_the_end_of_input_gets_a_newline_only_from_the_decoder() {
     }
 }
 
+/// `sigs.k8s.io/yaml` 1.6.0 (`YAMLToJSON`) returns the same JSON.
+#[test]
+fn json_with_a_line_break_of_yaml_between_quotes_is_another_value_as_yaml() {
+    for (text, as_yaml) in [
+        ("{\"a\": \"b \u{2029}c\"}", "{\"a\":\"b\\u2029c\"}"),
+        ("{\"a\": \"b \u{85}c\"}", "{\"a\":\"b c\"}"),
+    ] {
+        assert_eq!(json(text).unwrap(), as_yaml, "{text:?}");
+        let as_json = read_json(text.as_bytes(), &Limits::default()).unwrap().root().to_json();
+        assert_ne!(as_json, as_yaml, "{text:?}");
+    }
+}
+
 #[test]
 fn a_merge_overwrites_what_stands_before_it() {
     let text = "a: &x {b: 1}\nc:\n  b: 9\n  <<: *x\nd:\n  !!merge <<: *x\n  b: 9\n";
