@@ -35,7 +35,7 @@ pub(crate) struct Unsupported {
 /// compressed for containerd, which does.
 #[derive(Debug, thiserror::Error)]
 #[error("the header of the tar is also a frame of zstd, so engines read different content")]
-pub(crate) struct Ambiguous;
+struct Ambiguous;
 
 /// A decompressed stream, and whether it was compressed.
 pub(crate) struct Plain<'a> {

@@ -230,15 +230,16 @@ fn read_index(path: &Path) -> Result<Value, build::Error> {
     let index = path.join(INDEX);
     let fails = |source| build::Error::Input { path: index.clone(), source };
     let mut bytes = input::read(&index, limit::JSON).map_err(fails)?;
-    if let Ok(mut value) = document::parse_value(&bytes, &index)
+    let mut value = document::parse_value(&bytes, &index);
+    if let Ok(value) = &mut value
         && let Some(manifests) = value.get_mut("manifests").filter(|list| list.is_null())
     {
         // Go writes an empty list as null, such as in `umoci init`.
         *manifests = Value::Array(Vec::new());
-        bytes = document::bytes(&value)?;
+        bytes = document::bytes(value)?;
     }
     parse::<ImageIndex>(&bytes, INDEX).map_err(|error| fails(io::Error::other(error)))?;
-    document::parse_value(&bytes, &index)
+    value
 }
 
 /// Inserts `new` into the entries of `index.json`, as containers/image does: another image with the
