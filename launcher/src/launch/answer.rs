@@ -39,7 +39,7 @@ impl Launch<'_> {
                 Answer::Confirmed(is_confirmed.then_some(failure))
             }
             Question::Explain(failure) => {
-                let failure = self.with_pull_secrets(failure).await;
+                let failure = self.with_pull_secrets(failure, seen).await;
                 Answer::Explained(self.with_log(failure).await)
             }
             Question::EndJob => {
@@ -73,10 +73,21 @@ impl Launch<'_> {
     ///
     /// What the kubelet reports counts only if the caller may not read the secrets: a slow kubelet
     /// also reports that it could not retrieve a secret that exists.
-    async fn with_pull_secrets(&self, failure: Failure) -> Failure {
+    async fn with_pull_secrets(&self, failure: Failure, seen: &Seen) -> Failure {
         let names = &self.launcher.options.pod.pull_secrets;
         let is_denied = matches!(failure.reason, Reason::Unauthorized | Reason::NoPullSecret);
-        if !is_denied || names.is_empty() {
+        if !is_denied {
+            return failure;
+        }
+        // The Secret of this launch existed before the pod. The launch need not have the permission
+        // to read it.
+        if let Some(name) = self.lent_name()
+            && let Some(found) = self.unretrieved_pull_secret(&failure, seen).await
+            && found.message.contains(&name)
+        {
+            return retryable(found);
+        }
+        if names.is_empty() {
             return failure;
         }
         // With an image volume the same container waits for both images, so only the message tells
@@ -89,7 +100,7 @@ impl Launch<'_> {
         for name in names {
             let doing = format!("read the Secret {name}");
             let Ok(answer) = retrier.send(&doing, || api.get(name)).await else {
-                let found = self.unretrieved_pull_secret(&failure).await;
+                let found = self.unretrieved_pull_secret(&failure, seen).await;
                 // The caller may not read the secret, so the launcher cannot know whether it
                 // exists.
                 let hint = "create the secret, or run the same command again if it exists";
@@ -101,14 +112,11 @@ impl Launch<'_> {
             if !problems.is_empty() {
                 return failure;
             }
-            let failure = self.unretrieved_pull_secret(&failure).await.unwrap_or(failure);
+            let failure = self.unretrieved_pull_secret(&failure, seen).await.unwrap_or(failure);
             if failure.reason != Reason::NoPullSecret {
                 return failure;
             }
-            // All secrets exist, so the kubelet may retrieve them for the next pod.
-            let hint =
-                "launch again: the pull secrets exist, and a busy node may retrieve them later";
-            return failure.with_transience(true).with_advice(hint, &[]);
+            return retryable(failure);
         }
         let Some(mut first) = problems.into_iter().next() else { return failure };
         first.evidence.message = failure.evidence.message;
@@ -117,16 +125,15 @@ impl Launch<'_> {
 
     /// Returns the failure that includes the kubelet's event about a pull secret. The event may
     /// come after the failure that it explains.
-    async fn unretrieved_pull_secret(&self, failure: &Failure) -> Option<Failure> {
+    async fn unretrieved_pull_secret(&self, failure: &Failure, seen: &Seen) -> Option<Failure> {
         let name = failure.evidence.object.as_ref()?.pod_name()?;
+        let pod = seen.pods.get(name)?;
+        let api = self.api::<Event>();
         let retrier = self.brief_retrier();
-        let (pods, events) = (self.api::<Pod>(), self.api::<Event>());
-        let doing = format!("read the Pod {name}");
-        let pod = retrier.send(&doing, || pods.get(name)).await.ok()?.value()?;
         let params = ListParams::default().fields(&format!("involvedObject.name={name}"));
         let doing = format!("list the events of the Pod {name}");
-        let events = retrier.send(&doing, || events.list(&params)).await.ok()?.value()?.items;
-        classify_pod(&pod, &events).filter(|found| found.reason == Reason::NoPullSecret)
+        let events = retrier.send(&doing, || api.list(&params)).await.ok()?.value()?.items;
+        classify_pod(pod, &events).filter(|found| found.reason == Reason::NoPullSecret)
     }
 
     /// Adds the end of the log of the failed container to the failure.
@@ -216,4 +223,11 @@ impl Launch<'_> {
         let reply = retrier.send(&doing, || api.patch(&attempt.job, &params, &patch)).await;
         matches!(reply, Ok(Reply::Done(_) | Reply::Missing))
     }
+}
+
+/// Returns the failure of a kubelet that did not retrieve pull secrets that exist. It may retrieve
+/// them for the next pod.
+fn retryable(failure: Failure) -> Failure {
+    let hint = "launch again: the pull secrets exist, and a busy node may retrieve them later";
+    failure.with_transience(true).with_advice(hint, &[])
 }

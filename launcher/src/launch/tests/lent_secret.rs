@@ -58,6 +58,23 @@ async fn each_attempt_has_a_secret_of_its_own_and_none_is_left_after_a_failure()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kubelet_that_does_not_retrieve_the_secret_in_time_gets_another_pod() {
+    let (server, launched, seen) = launch_with_credentials(|server, job| {
+        if job["metadata"]["name"].as_str().unwrap().ends_with("-2") {
+            return server.fill(job);
+        }
+        let state = json!({"waiting": {"reason": "ErrImagePull", "message": secret::DENIED}});
+        let pod = pod(job, "Pending", &state);
+        let name = &job["spec"]["template"]["spec"]["imagePullSecrets"][0]["name"];
+        server.put("events", secret::unretrieved(&pod, name.as_str().unwrap()));
+        server.put("pods", pod);
+    })
+    .await;
+    launched.unwrap();
+    assert_eq!((seen.len(), server.count("secrets")), (2, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_secret_of_a_dropped_launch_belongs_to_the_job_which_another_launch_adopts() {
     let server = Server::new(|_, _| {});
     let launcher = Launcher::new(server.client(), options());

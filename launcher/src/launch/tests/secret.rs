@@ -2,9 +2,22 @@
 
 use super::*;
 
-const DENIED: &str = "failed to pull and unpack image \"registry.example/bundles/etcd:0.9.4\": \
+pub(super) const DENIED: &str = "failed to pull and unpack image \"registry.example/bundles/etcd:0.9.4\": \
                       failed to resolve image: pull access denied, repository does not exist or may \
                       require authorization: authorization failed: no basic auth credentials";
+
+/// Returns the event of a kubelet that failed to retrieve this pull secret of the pod.
+pub(super) fn unretrieved(pod: &Value, secret: &str) -> Value {
+    let message = format!(
+        "Unable to retrieve some image pull secrets ({secret}); attempting to pull the image may \
+         not succeed."
+    );
+    json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "event"},
+        "involvedObject": {"kind": "Pod", "name": pod["metadata"]["name"]},
+        "reason": "FailedToRetrieveImagePullSecret", "message": message,
+    })
+}
 
 /// Launches where the kubelet failed to retrieve the pull secret `pull`, and the registry denies
 /// access. The launcher may not read the kinds in `unreadable`. Returns the failure and the number
@@ -13,15 +26,8 @@ async fn denied(secret: Option<Value>, unreadable: &'static [&'static str]) -> (
     let server = Server::new(|server, job| {
         let state = json!({"waiting": {"reason": "ErrImagePull", "message": DENIED}});
         let pod = pod(job, "Pending", &state);
-        let name = pod["metadata"]["name"].clone();
+        server.put("events", unretrieved(&pod, "pull"));
         server.put("pods", pod);
-        server.put("events", json!({
-            "apiVersion": "v1", "kind": "Event", "metadata": {"name": "event"},
-            "involvedObject": {"kind": "Pod", "name": name},
-            "reason": "FailedToRetrieveImagePullSecret",
-            "message": "Unable to retrieve some image pull secrets (pull); attempting to pull the \
-                        image may not succeed.",
-        }));
     });
     if let Some(secret) = secret {
         server.put("secrets", secret);
