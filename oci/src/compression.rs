@@ -34,7 +34,7 @@ pub(crate) struct Unsupported {
 /// A stream that is a tar for containers/image, which does not detect skippable frames, and
 /// compressed for containerd, which does.
 #[derive(Debug, thiserror::Error)]
-#[error("the header of the tar is also a frame of zstd, so engines read different content")]
+#[error("the stream is both a tar and zstd, so container engines read different content")]
 struct Ambiguous;
 
 /// A decompressed stream, and whether it was compressed.
@@ -78,8 +78,8 @@ pub(crate) fn is_compressed(start: &[u8]) -> bool {
 ///
 /// # Errors
 ///
-/// Returns an error if the stream cannot be read, if its compression is not supported, or if
-/// engines read it differently.
+/// Returns an error if reading fails, if the compression is not supported, or if container engines
+/// read the stream differently.
 pub(crate) fn decompress<'a>(reader: impl Read + 'a, budget: &'a Budget) -> io::Result<Plain<'a>> {
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     let start = tar_reader::start(&mut reader)?;

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{BoxError, Copied, Destination, Error};
 use crate::build::{self, document, output};
+use crate::document::Shape;
 use crate::layout::{INDEX, MARKER, REF_NAME};
 use crate::manifest::{blob_path, parse};
 use crate::{Reference, Transport, dir, limit, store::input};
@@ -230,11 +231,13 @@ fn read_index(path: &Path) -> Result<Value, build::Error> {
     let index = path.join(INDEX);
     let fails = |source| build::Error::Input { path: index.clone(), source };
     let mut bytes = input::read(&index, limit::JSON).map_err(fails)?;
+    // A value has only the last of several equal keys.
+    parse::<Shape>(&bytes, INDEX).map_err(|error| fails(io::Error::other(error)))?;
     let mut value = document::parse_value(&bytes, &index);
     if let Ok(value) = &mut value
         && let Some(manifests) = value.get_mut("manifests").filter(|list| list.is_null())
     {
-        // Go writes an empty list as null, such as in `umoci init`.
+        // `umoci init` writes `"manifests": null`, because Go encodes a nil slice as null.
         *manifests = Value::Array(Vec::new());
         bytes = document::bytes(value)?;
     }

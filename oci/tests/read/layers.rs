@@ -38,12 +38,13 @@ fn streams_of_several_members_and_frames_are_read_to_their_end() {
     }
 }
 
-/// containers/image reads the tar, and containerd skips it and reads the frame inside it.
+/// containers/image reads the tar. containerd skips the start of it as a skippable frame, and reads
+/// the zstd frame in the data of the first file.
 #[test]
 fn a_tar_that_is_also_a_zstd_stream_is_refused() {
     let bundle = Tar::bundle().done();
     let hidden = zstd(&bundle);
-    // The length of the first frame, 0x401, is a part of the name.
+    // The length of the first frame, 0x401, is part of the name.
     let name = "_*M\u{18}\u{1}\u{4}";
     let skippable = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0];
     let data = [&[0; 8 + 0x401 - 512], &hidden[..], &skippable].concat();
@@ -53,7 +54,7 @@ fn a_tar_that_is_also_a_zstd_stream_is_refused() {
     stored[start - 4..start].copy_from_slice(&length.to_le_bytes());
     let layer = Layer { media_type: LAYER, stored, tar: bundle };
     let text = refusal(read_layers(&[layer]));
-    assert!(text.contains("the header of the tar is also a frame of zstd"), "{text}");
+    assert!(text.contains("the stream is both a tar and zstd"), "{text}");
 }
 
 #[test]

@@ -219,7 +219,8 @@ fn nothing_is_copied_to_a_layout_without_a_valid_index() {
     let output = in_place(&place, "oci", "layout");
     copy_to(&source, &output, &Options::default()).unwrap();
     let (layout, output) = (place.path().join("layout"), output.parse().unwrap());
-    for text in [None, Some("{"), Some("{}")] {
+    let null = r#"{"schemaVersion": 2, "manifests": [{}], "manifests": null}"#;
+    for text in [None, Some("{"), Some("{}"), Some(null)] {
         fs::remove_file(layout.join("index.json")).unwrap_or_default();
         text.map_or(Ok(()), |text| fs::write(layout.join("index.json"), text)).unwrap();
         let before = place_names(&layout).len();
