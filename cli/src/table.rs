@@ -29,8 +29,8 @@ pub(crate) enum Align {
 const MAX_WIDTH: usize = 200;
 
 /// The maximum size of a list, in bytes. A catalog of 10 MiB can repeat names in hundreds of
-/// thousands of rows, so that a list would have hundreds of megabytes. The lists of 26 published
-/// catalogs together have less than one megabyte.
+/// thousands of rows, so a list could be hundreds of megabytes long. The lists of 26 published
+/// catalogs together are smaller than one megabyte.
 pub(crate) const MAX_LIST: usize = 64 << 20;
 
 /// Writes rows without keeping them, because there can be hundreds of thousands. All cells are

@@ -157,7 +157,7 @@ fn text_from_the_index_of_an_image_is_escaped_on_a_terminal() {
         let text = format!("{name}{ESCAPES}");
         other(name, "annotations", json!({"org.opencontainers.image.ref.name": text}))
     };
-    // The name of a platform can only contain ASCII characters.
+    // The name of a platform can contain only ASCII characters.
     let platform = |name: &str| {
         let architecture: String =
             name.chars().chain(ESCAPES.chars()).filter(char::is_ascii).collect();

@@ -20,8 +20,8 @@ use crate::{
 /// much memory as any other.
 const MAX_AMBIGUOUS: usize = 10;
 
-/// The maximum number of entries of one meta. Each needs some 150 bytes of memory, but only 13 of
-/// the file. The channels of public catalogs have some hundreds.
+/// The maximum number of entries of one meta. An entry needs about 150 bytes of memory, but can have
+/// as few as 13 bytes in the file. The channels of public catalogs have a few hundred entries.
 const MAX_ENTRIES: usize = 100_000;
 
 /// What one file of a catalog contains.
@@ -142,11 +142,19 @@ impl File {
         self.problems.push(problem);
     }
 
-    /// Checks a meta, and keeps its record if `keep` is set. Returns whether upstream can load it.
+    /// Checks a meta, and keeps its record if `keep` is set. Returns whether upstream can load it,
+    /// and its size is within the limits.
     fn add(&mut self, meta: &Meta, place: &Place, reader: &Reader, keep: bool) -> bool {
         let value = meta.value();
         let Some(shape) = shape::meta(&meta.schema) else { return true };
         let mut is_loadable = self.compare(value, shape, place, meta);
+        let has_entries = [CHANNEL, DEPRECATIONS].contains(&meta.schema.as_str());
+        if has_entries && items(value, "entries").nth(MAX_ENTRIES).is_some() {
+            let message = format!("the list has more than {MAX_ENTRIES} entries");
+            let problem = Problem::new(Rule::Limit, place.item("entries", MAX_ENTRIES), message);
+            self.fail(name_subject(problem, meta));
+            return false;
+        }
         match meta.schema.as_str() {
             BUNDLE => {
                 let (bundle, problems) = bundle::read(value, place.clone(), reader);
@@ -178,8 +186,7 @@ impl File {
     }
 
     /// Returns how many entries of a meta are kept: those before the one that exceeds
-    /// [`MAX_AMBIGUOUS`] or [`MAX_ENTRIES`], which is an error. The first part of the name of an
-    /// entry is required.
+    /// [`MAX_AMBIGUOUS`], which is an error. The first part of the name of an entry is required.
     fn limit_entries<'m>(
         &mut self,
         meta: &'m Meta,
@@ -189,22 +196,14 @@ impl File {
     ) -> usize {
         let mut names = HashSet::new();
         let mut ambiguous = items(meta.value(), "entries")
-            .take(MAX_ENTRIES)
             .map(name)
             .enumerate()
             .filter(|(_, name)| name.0.is_empty() || !names.insert(*name));
-        let (index, rule, found) = if let Some((index, _)) = ambiguous.nth(MAX_AMBIGUOUS) {
-            let found = format!(
-                "more than {MAX_AMBIGUOUS} entries have no name or reference, or that of an \
-                 earlier entry"
-            );
-            (index, rule, found)
-        } else if items(meta.value(), "entries").nth(MAX_ENTRIES).is_some() {
-            (MAX_ENTRIES, Rule::Limit, format!("the list has more than {MAX_ENTRIES} entries"))
-        } else {
-            return usize::MAX;
-        };
-        let message = format!("{found}, so this entry and the entries after it are not checked");
+        let Some((index, _)) = ambiguous.nth(MAX_AMBIGUOUS) else { return usize::MAX };
+        let message = format!(
+            "more than {MAX_AMBIGUOUS} entries have no name or reference, or that of an earlier \
+             entry, so this entry and the entries after it are not checked"
+        );
         let problem = Problem::new(rule, place.item("entries", index), message);
         self.fail(name_subject(problem, meta));
         index

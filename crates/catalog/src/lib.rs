@@ -67,8 +67,8 @@ pub const BUNDLE: &str = "olm.bundle";
 /// The schema of the deprecations of a package.
 pub const DEPRECATIONS: &str = "olm.deprecations";
 
-/// The maximum work to which the bytes of all files of a catalog add up, in units. It
-/// takes about 3 seconds.
+/// The maximum work to which the bytes of all files of a catalog add up, in units. It takes about 3
+/// seconds.
 const MAX_WORK: u64 = 300_000_000;
 
 /// The limits of the reader.

@@ -163,8 +163,8 @@ impl Meta {
     }
 }
 
-/// Returns the first key that is equal to an earlier one after [folding](fold), with that one
-/// before it.
+/// Returns the first key that equals an earlier key after [folding](fold). The earlier key is the
+/// first of the pair.
 fn find_duplicate(root: Value<'_>) -> Option<(&str, &str)> {
     let keys: Vec<_> = root.entries().map(|(key, _)| key).collect();
     let folded: Names = keys.iter().map(|key| fold(key)).collect();

@@ -17,8 +17,8 @@ const SNIFFED: usize = 4_096;
 /// The number of bytes that one read requests.
 const PIECE: usize = 64 << 10;
 /// The work for each object of a stream of JSON, and for each value in it, in units. The largest
-/// published catalogs need less than 2 units for each of their bytes. Most of the time goes into
-/// what a catalog does with the objects and their values, and not into parsing.
+/// published catalogs need less than 2 units for each of their bytes. Most of the time is spent
+/// on what a catalog does with the objects and their values, not on parsing.
 const OBJECT: u64 = 128;
 const VALUE: u64 = 48;
 

@@ -96,7 +96,7 @@ fn a_block_scalar_at_the_end_of_input_gets_a_newline_only_from_the_decoder() {
 
 /// `sigs.k8s.io/yaml` 1.6.0 (`YAMLToJSON`) returns the same JSON.
 #[test]
-fn json_with_a_line_break_of_yaml_between_quotes_is_another_value_as_yaml() {
+fn json_string_with_a_yaml_line_break_has_another_value_as_yaml() {
     for (text, as_yaml) in [
         ("{\"a\": \"b \u{2029}c\"}", "{\"a\":\"b\\u2029c\"}"),
         ("{\"a\": \"b \u{85}c\"}", "{\"a\":\"b c\"}"),

@@ -565,13 +565,13 @@ fn properties_larger_than_annotations_may_be_are_not_read() {
 }
 
 #[test]
-fn a_range_over_the_limit_of_unlade_is_ignored_by_unlade() {
+fn a_range_that_is_too_long_for_unlade_is_not_reported_as_ignored_by_olm() {
     let annotation = format!("  annotations: {{olm.skipRange: '<1.0.0{}'}}", " ".repeat(16 << 10));
     let csv = CSV.replace("  name:", &format!("{annotation}\n  name:"));
     let loaded = load_files(&[("manifests/csv.yaml", &csv)]);
     let found: Vec<_> = loaded.report.iter().map(ToString::to_string).collect();
     let [finding] = &found[..] else { panic!("{found:?}") };
-    let start = "csv.yaml: unlade ignores the annotation olm.skipRange \"<1.0.0";
-    let end = "skips no version: the range has 16390 bytes, and at most 16384 are allowed";
+    let start = "csv.yaml: the annotation olm.skipRange \"<1.0.0";
+    let end = "is not checked: the range has 16390 bytes, and at most 16384 are allowed";
     assert!(finding.starts_with(start) && finding.ends_with(end), "{finding}");
 }

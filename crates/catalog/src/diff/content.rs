@@ -1,4 +1,5 @@
-//! What is compared of each meta. A [`Snapshot`](super::Snapshot) keeps it as JSON.
+//! The compared parts of packages, channels and bundles. A [`Snapshot`](super::Snapshot) keeps them
+//! as JSON.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -20,16 +21,16 @@ pub(super) struct Package {
     pub(super) fields: Fields,
 }
 
-/// A channel as it is in a catalog. It is written without the memory that its entries need as
-/// [`Entry`], because a channel of 10 MiB can have a million.
+/// A channel that borrows its entries from the catalog. A channel can have 100,000 entries, and an
+/// [`Entry`] for each would need too much memory.
 #[derive(Debug, Serialize)]
-pub(super) struct WrittenChannel<'v> {
+pub(super) struct BorrowedChannel<'v> {
     #[serde(serialize_with = "write_entries")]
     entries: Vec<Value<'v>>,
     fields: Fields,
 }
 
-/// A [`WrittenChannel`] that was read again.
+/// The deserialized form of a [`BorrowedChannel`].
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Channel {
     pub(super) entries: Vec<Entry>,
@@ -40,13 +41,13 @@ pub(super) struct Channel {
 pub(super) struct Bundle {
     pub(super) image: String,
     pub(super) version: String,
-    /// The types of the properties and their values. A set for each type would need ten times the
+    /// The type and the value of each property. A set for each type would need ten times the
     /// memory if most types have one value.
     pub(super) properties: BTreeSet<(String, String)>,
     pub(super) related_images: BTreeSet<String>,
 }
 
-/// The other fields of a meta: the keys, sorted, each with its value after it.
+/// The other fields of a meta, sorted by key. Each key is followed by its value.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Fields(Names);
@@ -60,9 +61,9 @@ impl Package {
     }
 }
 
-impl<'v> WrittenChannel<'v> {
-    /// Of several entries with the same name, or with none, it keeps only the first one. It also
-    /// returns the first name that is repeated.
+impl<'v> BorrowedChannel<'v> {
+    /// Reads a channel. Keeps only the first of several entries with the same name or without a
+    /// name. Also returns the first repeated name.
     pub(super) fn new(value: Value<'v>) -> (Self, Option<String>) {
         let (mut entries, mut repeated, mut seen) = (Vec::new(), None, HashSet::new());
         for entry in items(value, "entries") {
@@ -107,18 +108,20 @@ impl Fields {
     /// Reads the fields of a meta, except those with these names.
     fn new(value: Value<'_>, without: &[&str]) -> Self {
         let is_other = |key: &str| !without.iter().any(|name| is_folded(key, name));
-        let mut fields: Vec<_> = value.entries().filter(|(key, _)| is_other(key)).collect();
-        fields.sort_unstable_by_key(|(key, _)| *key);
+        let fields = value.entries().filter(|(key, _)| is_other(key));
+        let mut fields: Vec<_> =
+            fields.map(|(key, value)| (shorten(key.to_owned()), value)).collect();
+        fields.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         let mut texts = Names::default();
         for (key, value) in fields {
             let value = value.as_str().map_or_else(|| value.to_float_json(), str::to_owned);
-            texts.push(&shorten(key.to_owned()));
+            texts.push(&key);
             texts.push(&shorten(value));
         }
         Self(texts)
     }
 
-    /// Returns the keys and the values.
+    /// Returns each key with its value.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut texts = self.0.iter();
         std::iter::from_fn(move || Some((texts.next()?, texts.next()?)))

@@ -39,7 +39,7 @@ impl Path<'_> {
     }
 }
 
-/// Compares the contents of the parts with one key.
+/// Compares the parts that have this key in the old and the new catalog.
 pub(super) fn compare(key: Key<'_>, old: &[&str], new: &[&str], changes: &mut Changes) {
     let path = Path { package: key.package, ..Path::default() };
     let [old_content, new_content] = [old, new].map(|contents| contents.first().copied());
@@ -63,7 +63,8 @@ pub(super) fn compare(key: Key<'_>, old: &[&str], new: &[&str], changes: &mut Ch
     }
 }
 
-/// Returns the keys of both lists, which are sorted, with their values in each.
+/// Merges two lists. Returns each key with its values in `old` and in `new`. Both lists must be sorted
+/// by key.
 pub(super) fn pairs<K: Ord + Copy, V>(
     old: impl Iterator<Item = (K, V)>,
     new: impl Iterator<Item = (K, V)>,
@@ -78,7 +79,7 @@ pub(super) fn pairs<K: Ord + Copy, V>(
     })
 }
 
-/// Reads what the snapshot has written.
+/// Deserializes the content of a part. This cannot fail, because the snapshot has serialized it.
 fn read<T: DeserializeOwned + Default>(content: &str) -> T {
     serde_json::from_str(content).unwrap_or_default()
 }
@@ -180,7 +181,7 @@ fn compare_fields(path: Path<'_>, old: &Fields, new: &Fields, changes: &mut Chan
     }
 }
 
-/// Compares the values of one key. If one value became another, it is one change.
+/// Compares the values of one key. A value that was replaced by another one is one change, not two.
 fn compare_values(
     path: Path<'_>,
     subject: Subject,

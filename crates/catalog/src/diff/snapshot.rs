@@ -2,28 +2,29 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     sync::{Arc, OnceLock},
 };
 
 use serde::Serialize;
 
-use super::content::{Bundle, Package, WrittenChannel, shorten};
+use super::content::{BorrowedChannel, Bundle, Package, shorten};
 use crate::{BUNDLE, CHANNEL, DEPRECATIONS, Meta, Names, PACKAGE, Place, record};
 
 /// The parts of a catalog that are compared. Of each long value or name, it keeps only a digest:
 /// each of many changes repeats the names of its package and channel.
 ///
-/// It keeps all texts in one, because a catalog of 10 MiB can have a million metas with a few bytes
-/// each, and a map of them would need several hundred bytes for each.
+/// All texts are in one string: a catalog of 10 MiB can have hundreds of thousands of metas, and a map
+/// would need several hundred bytes for each of them.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     positions: Vec<Position>,
     /// The package, the schema, the name, and the content of each part.
     texts: Names,
-    /// The entries of channels that occur several times.
+    /// Descriptions of the first repeated entry of each channel, for
+    /// [`duplicates`](Self::duplicates).
     repeated_entries: BTreeSet<String>,
-    /// The numbers of the parts in their order, once they are needed.
+    /// The indices of the parts, sorted by key. Computed on first use.
     sorted: OnceLock<Vec<usize>>,
 }
 
@@ -35,7 +36,7 @@ struct Position {
     line: u64,
 }
 
-/// The kind of a part. Changes are listed in this order.
+/// The kind of a part. The changes of a package are listed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Package,
@@ -67,7 +68,7 @@ impl Snapshot {
                 self.push(Kind::Package, place, [&name, PACKAGE, &name, &content]);
             }
             CHANNEL => {
-                let (channel, repeated) = WrittenChannel::new(value);
+                let (channel, repeated) = BorrowedChannel::new(value);
                 self.repeated_entries.extend(repeated.map(|entry| {
                     format!("entry {entry:?} of the channel {name} of the package {package}")
                 }));
@@ -80,9 +81,15 @@ impl Snapshot {
             }
             DEPRECATIONS => {
                 let entries = record::Deprecations::new(value, place.clone(), usize::MAX).entries;
-                for it in entries {
-                    let [schema, name, message] = [it.schema, it.name, it.message].map(shorten);
-                    self.push(Kind::Deprecation, place, [&package, &schema, &name, &message]);
+                let (mut seen, mut repeated) = (HashSet::new(), HashSet::new());
+                for it in &entries {
+                    let subject = (&it.schema, &it.name);
+                    // The second one shows that there are several. An empty entry needs two bytes.
+                    if seen.insert(subject) || repeated.insert(subject) {
+                        let texts = [&it.schema, &it.name, &it.message];
+                        let [schema, name, message] = texts.map(|text| shorten(text.clone()));
+                        self.push(Kind::Deprecation, place, [&package, &schema, &name, &message]);
+                    }
                 }
             }
             schema => {
@@ -103,7 +110,7 @@ impl Snapshot {
     /// Returns what occurs several times in the catalog. Only the first one of each is compared.
     pub fn duplicates(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let entries = self.repeated_entries.iter().map(|text| Cow::Borrowed(text.as_str()));
-        let key = |number: &usize| self.part(*number).map(|(key, _)| key);
+        let key = |index: &usize| self.part(*index).map(|(key, _)| key);
         let runs = self.sorted().chunk_by(move |one, next| key(one) == key(next));
         let repeated = runs.filter(|run| run.len() > 1).filter_map(move |run| key(run.first()?));
         let repeated = repeated.filter(|key| key.kind != Kind::Other);
@@ -113,11 +120,11 @@ impl Snapshot {
         }))
     }
 
-    /// Returns the keys and the contents of the parts, sorted. Of several parts with the same key,
-    /// it returns only the first one in the catalog, except those whose kind is [`Kind::Other`]:
-    /// of these, it returns those with different contents.
+    /// Returns the keys and the contents of the parts, sorted by key. If several parts have the same
+    /// key, returns only the first one in the catalog. Parts of [`Kind::Other`] are all returned,
+    /// except those with equal content.
     pub(super) fn parts(&self) -> impl Iterator<Item = (Key<'_>, &str)> {
-        let parts = self.sorted().iter().filter_map(|&number| self.part(number));
+        let parts = self.sorted().iter().filter_map(|&index| self.part(index));
         let mut last = None;
         parts.filter(move |&(key, content)| {
             let compared = (key, if key.kind == Kind::Other { content } else { "" });
@@ -127,20 +134,20 @@ impl Snapshot {
 
     fn sorted(&self) -> &[usize] {
         self.sorted.get_or_init(|| {
-            let mut numbers: Vec<_> = (0..self.positions.len()).collect();
-            numbers.sort_unstable_by_key(|&number| {
-                let (key, content) = self.part(number)?;
+            let mut indices: Vec<_> = (0..self.positions.len()).collect();
+            indices.sort_unstable_by_key(|&index| {
+                let (key, content) = self.part(index)?;
                 let content = if key.kind == Kind::Other { content } else { "" };
-                // The number decides between metas on the same line.
-                Some((key, content, self.positions.get(number)?, number))
+                // The index decides the order of metas on the same line.
+                Some((key, content, self.positions.get(index)?, index))
             });
-            numbers
+            indices
         })
     }
 
-    fn part(&self, number: usize) -> Option<(Key<'_>, &str)> {
-        let kind = self.positions.get(number)?.kind;
-        let text = |index| self.texts.get(4 * number + index);
+    fn part(&self, index: usize) -> Option<(Key<'_>, &str)> {
+        let kind = self.positions.get(index)?.kind;
+        let text = |offset| self.texts.get(4 * index + offset);
         let [package, schema, name] = [text(0)?, text(1)?, text(2)?];
         Some((Key { package, kind, schema, name }, text(3)?))
     }
@@ -156,7 +163,8 @@ impl Key<'_> {
     }
 }
 
-/// Writes texts, lists and maps, which cannot fail.
+/// Serializes the content of a part. This cannot fail, because it has only strings, lists and
+/// structs.
 fn to_json(content: &impl Serialize) -> String {
     serde_json::to_string(content).unwrap_or_default()
 }

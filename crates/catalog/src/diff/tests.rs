@@ -182,6 +182,22 @@ fn long_values_are_digests() {
 }
 
 #[test]
+fn long_keys_are_compared_in_the_order_of_their_digests() {
+    let catalog =
+        |key: &str| format!("{{schema: olm.package, name: tea, {key}: 1, {}: x}}", "z".repeat(301));
+    assert_eq!(changes(&catalog("t"), &catalog("u")), ["/: - field t: 1", "/: + field u: 1"]);
+}
+
+#[test]
+fn a_repeated_deprecation_is_reported_once() {
+    let entry = "- {reference: {schema: olm.bundle, name: b}, message: m}\n";
+    let entries = entry.repeat(1_000);
+    let text = format!("schema: olm.deprecations\npackage: tea\nentries:\n{entries}");
+    let expected = ["deprecation of olm.bundle b of the package tea"];
+    assert_eq!(snapshot(&text).duplicates().collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn changes_do_not_repeat_long_names() {
     let [package, channel] = ["p", "c"].map(|name| name.repeat(10_000));
     let catalog = |entry: &str| {

@@ -126,12 +126,13 @@ fn is_quoted(line: &str) -> bool {
     parts.len() % 2 == 1 && parts.iter().step_by(2).all(|part| part.chars().all(is_syntax))
 }
 
-/// Compares two catalogs. If the input is one catalog, the other one has some other numbers.
+/// Compares two catalogs. If the input is one catalog, compares it with a copy in which some numbers
+/// differ.
 pub(super) fn difference(input: &[u8]) {
     let parts = parts(input);
     let [old, new] = match parts.as_slice() {
         [old, new, ..] => [old, new].map(|part| part.to_vec()),
-        _ => [input.to_vec(), program::changed(input)],
+        _ => [input.to_vec(), program::change_numbers(input)],
     };
     let [old, new] = [old, new].map(|input| snapshot(&input));
     let nothing = Snapshot::default();

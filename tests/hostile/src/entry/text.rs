@@ -81,7 +81,7 @@ pub(super) fn json(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let value = serde_json::from_str::<Value>(&text).ok();
     let value = value.filter(|_| input.len() <= CHECKED_AGAIN);
-    // These characters end a line in YAML, even between quotes.
+    // These characters end a line in YAML, even in quoted scalars.
     let has_breaks = text.contains(['\u{85}', '\u{2028}', '\u{2029}']);
     match (constraint::parse(&text), &value) {
         (Ok(found), Some(value)) => {

@@ -88,6 +88,12 @@ pub(super) const FAMILIES: &[Family] = &[
         format!("{PACKAGE}---\nschema: olm.deprecations\npackage: tea\nentries:\n{}", repeat("- 0\n", n))
             .into()
     }),
+    family("empty-deprecations-of-a-long-name", |n| {
+        let package = "p".repeat(300);
+        let entries = "-\n".repeat(50_000.min(n / 2));
+        let deprecations = format!("---\nschema: olm.deprecations\npackage: {package}\nentries:\n");
+        repeat(&(deprecations + &entries), n).into()
+    }),
     family("related-images-without-an-image", |n| {
         bundle(1, &format!("relatedImages:\n{}", repeat("- 0\n", n))).into()
     }),
