@@ -9,6 +9,14 @@ use super::{Failure, ObjectRef, Reason, event, pull, schedule, setup, worst};
 /// follow.
 const PULL_FAILED: &str = "Failed to pull image";
 
+/// The reason of an event about pull secrets. The message contains their names.
+const SECRET_NOT_RETRIEVED: &str = "FailedToRetrieveImagePullSecret";
+
+/// Checks whether `event` reports that a kubelet failed to retrieve the pull secret `secret`.
+pub fn reports_unretrieved_secret(event: &Event, secret: &str) -> bool {
+    event::reason(event) == SECRET_NOT_RETRIEVED && event::message(event).contains(secret)
+}
+
 /// Returns what prevents `pod` from completing, or why it failed. Returns `None` if the pod makes
 /// progress or has succeeded.
 ///
@@ -77,8 +85,7 @@ fn classify_pull(
             pull::classify(state, &event::message(event), image)
         })
         .unwrap_or_else(|| pull::unknown(message, image));
-    let missing =
-        events.iter().find(|event| event::reason(event) == "FailedToRetrieveImagePullSecret");
+    let missing = events.iter().find(|event| event::reason(event) == SECRET_NOT_RETRIEVED);
     match missing.map(|event| event::message(event)).as_deref() {
         Some(missing) if failure.reason == Reason::Unauthorized => Failure::new(
             Reason::NoPullSecret,

@@ -8,7 +8,9 @@ use kube::Api;
 use kube::api::{ListParams, LogParams, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::timeout;
-use unlade_diagnose::{MAX_LOG_LINES, classify_pod, classify_pull_secret};
+use unlade_diagnose::{
+    MAX_LOG_LINES, classify_pod, classify_pull_secret, reports_unretrieved_secret,
+};
 
 use super::Launch;
 use super::attempt::LaunchBaseline;
@@ -68,26 +70,29 @@ impl Launch<'_> {
         self.record_failure(recording, &Seen::default()).await.err().unwrap_or(failure)
     }
 
-    /// Returns what is wrong with the pull secrets if the registry denied access and none of them
-    /// is of use.
+    /// Explains a failure for which the registry denied access: returns what is wrong with the pull
+    /// secrets, if they are the cause.
     ///
-    /// What the kubelet reports counts only if the caller may not read the secrets: a slow kubelet
-    /// also reports that it could not retrieve a secret that exists.
+    /// A slow kubelet also reports that it failed to retrieve a Secret that exists. For the Secret of
+    /// this launch, which does exist, the report makes the failure transient. For a given pull
+    /// secret, the launch reads the Secret, and relies on the report alone only if it may not read
+    /// it.
     async fn with_pull_secrets(&self, failure: Failure, seen: &Seen) -> Failure {
         let names = &self.launcher.options.pod.pull_secrets;
         let is_denied = matches!(failure.reason, Reason::Unauthorized | Reason::NoPullSecret);
-        if !is_denied {
-            return failure;
+        // Some registries respond to requests without credentials that the image does not exist.
+        if is_denied || failure.reason == Reason::ImageNotFound {
+            // The Secret of this launch existed before the pod, so the event means that the kubelet
+            // was too slow. The launch may lack the permission to read the Secret.
+            if let Some(secret) = self.lent_secret_name()
+                && let Some((_, events)) = self.pod_events(&failure, seen).await
+                && events.iter().any(|event| reports_unretrieved_secret(event, &secret))
+            {
+                let hint = "launch again: a busy node did not retrieve the credentials in time";
+                return failure.with_transience(true).with_advice(hint, &[]);
+            }
         }
-        // The Secret of this launch existed before the pod. The launch need not have the permission
-        // to read it.
-        if let Some(name) = self.lent_name()
-            && let Some(found) = self.unretrieved_pull_secret(&failure, seen).await
-            && found.message.contains(&name)
-        {
-            return retryable(found);
-        }
-        if names.is_empty() {
+        if !is_denied || names.is_empty() {
             return failure;
         }
         // With an image volume the same container waits for both images, so only the message tells
@@ -116,16 +121,29 @@ impl Launch<'_> {
             if failure.reason != Reason::NoPullSecret {
                 return failure;
             }
-            return retryable(failure);
+            // All secrets exist, so the kubelet may retrieve them for the next pod.
+            let hint =
+                "launch again: the pull secrets exist, and a busy node may retrieve them later";
+            return failure.with_transience(true).with_advice(hint, &[]);
         }
         let Some(mut first) = problems.into_iter().next() else { return failure };
         first.evidence.message = failure.evidence.message;
         first
     }
 
-    /// Returns the failure that includes the kubelet's event about a pull secret. The event may
-    /// come after the failure that it explains.
+    /// Returns the failure that includes the kubelet's event about a pull secret.
     async fn unretrieved_pull_secret(&self, failure: &Failure, seen: &Seen) -> Option<Failure> {
+        let (pod, events) = self.pod_events(failure, seen).await?;
+        classify_pod(pod, &events).filter(|found| found.reason == Reason::NoPullSecret)
+    }
+
+    /// Returns the failed pod, and its events. They are listed, because an event may come after the
+    /// failure that it explains.
+    async fn pod_events<'s>(
+        &self,
+        failure: &Failure,
+        seen: &'s Seen,
+    ) -> Option<(&'s Pod, Vec<Event>)> {
         let name = failure.evidence.object.as_ref()?.pod_name()?;
         let pod = seen.pods.get(name)?;
         let api = self.api::<Event>();
@@ -133,7 +151,7 @@ impl Launch<'_> {
         let params = ListParams::default().fields(&format!("involvedObject.name={name}"));
         let doing = format!("list the events of the Pod {name}");
         let events = retrier.send(&doing, || api.list(&params)).await.ok()?.value()?.items;
-        classify_pod(pod, &events).filter(|found| found.reason == Reason::NoPullSecret)
+        Some((pod, events))
     }
 
     /// Adds the end of the log of the failed container to the failure.
@@ -223,11 +241,4 @@ impl Launch<'_> {
         let reply = retrier.send(&doing, || api.patch(&attempt.job, &params, &patch)).await;
         matches!(reply, Ok(Reply::Done(_) | Reply::Missing))
     }
-}
-
-/// Returns the failure of a kubelet that did not retrieve pull secrets that exist. It may retrieve
-/// them for the next pod.
-fn retryable(failure: Failure) -> Failure {
-    let hint = "launch again: the pull secrets exist, and a busy node may retrieve them later";
-    failure.with_transience(true).with_advice(hint, &[])
 }

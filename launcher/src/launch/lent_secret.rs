@@ -98,7 +98,7 @@ impl Launch<'_> {
     }
 
     /// Returns the name of the Secret of the running attempt, if this launch has created one.
-    pub(super) fn lent_name(&self) -> Option<String> {
+    pub(super) fn lent_secret_name(&self) -> Option<String> {
         let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
         lent.as_ref().map(|lent| lent.name.clone())
     }

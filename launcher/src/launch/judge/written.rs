@@ -148,8 +148,8 @@ pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison 
     if matches!(comparison, Comparison::Replaced(_)) {
         return comparison;
     }
-    // The content is that of each of these pods, so the other pods do not matter. A user
-    // with permission to create pods can name the Job as an owner that does not control the pod.
+    // The content is that of each of these pods, so the other pods do not matter. A user with
+    // permission to create pods can name the Job as an owner that does not control the pod.
     let writers = writers(seen, attempt, &attempt.config_map);
     let writers = writers.into_iter().filter_map(|(pod, _)| seen.images.get(&pod.uid()?));
     let writers = writers.filter(|writer| writer.is_controlled_by(&attempt.uid));

@@ -57,21 +57,48 @@ async fn each_attempt_has_a_secret_of_its_own_and_none_is_left_after_a_failure()
     assert_eq!(server.count("secrets"), 0);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_kubelet_that_does_not_retrieve_the_secret_in_time_gets_another_pod() {
-    let (server, launched, seen) = launch_with_credentials(|server, job| {
+/// Launches where the first pull fails with this message, after an event about the pull secret that
+/// `named` returns for that of the launch. Returns the result, and the number of attempts.
+async fn launch_with_slow_kubelet(
+    message: &'static str,
+    unreadable: &'static [&'static str],
+    named: fn(&str) -> String,
+) -> (Result<Launched, Failure>, usize) {
+    let server = Server::new(move |server, job| {
         if job["metadata"]["name"].as_str().unwrap().ends_with("-2") {
             return server.fill(job);
         }
-        let state = json!({"waiting": {"reason": "ErrImagePull", "message": secret::DENIED}});
+        let state = json!({"waiting": {"reason": "ErrImagePull", "message": message}});
         let pod = pod(job, "Pending", &state);
-        let name = &job["spec"]["template"]["spec"]["imagePullSecrets"][0]["name"];
-        server.put("events", secret::unretrieved(&pod, name.as_str().unwrap()));
+        let secret = &job["spec"]["template"]["spec"]["imagePullSecrets"][0]["name"];
+        server.put("events", secret::unretrieved(&pod, &named(secret.as_str().unwrap())));
         server.put("pods", pod);
-    })
-    .await;
-    launched.unwrap();
-    assert_eq!((seen.len(), server.count("secrets")), (2, 0));
+    });
+    let server = server.without(unreadable);
+    let launched = Launcher::new(server.client(), options()).launch(&request()).await;
+    assert_eq!(server.count("secrets"), 0);
+    (launched, server.count("jobs"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kubelet_that_does_not_retrieve_the_secret_in_time_gets_another_pod() {
+    let absent = "registry.example/bundles/etcd:0.9.4: not found";
+    for message in [secret::DENIED, absent] {
+        let (launched, n_attempts) = launch_with_slow_kubelet(message, &[], str::to_owned).await;
+        launched.unwrap();
+        assert_eq!(n_attempts, 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denial_without_an_event_about_the_secret_is_final() {
+    let other: fn(&str) -> String = |_| "other".to_owned();
+    for (unreadable, named) in [(&[][..], other), (&["events"], str::to_owned)] {
+        let (launched, n_attempts) =
+            launch_with_slow_kubelet(secret::DENIED, unreadable, named).await;
+        let failure = launched.unwrap_err();
+        assert_eq!((failure.reason, n_attempts), (Reason::Unauthorized, 1), "{failure}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
