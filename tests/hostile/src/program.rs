@@ -84,7 +84,7 @@ pub fn write(entry: Entry, input: &[u8], directory: &Path) -> io::Result<Vec<Run
         }
         Entry::Diff => {
             let other = directory.join("catalog/other.yaml");
-            write_file(&other, &changed(input))?;
+            write_file(&other, &change_numbers(input))?;
             catalog(directory, input, &[&["diff", "-o", "json", &other.display().to_string()]])
         }
         Entry::Served => {
