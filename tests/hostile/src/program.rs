@@ -226,9 +226,9 @@ fn archive(
     Ok(vec![unpack(format!("{transport}:{}", path.display()))])
 }
 
-/// Returns the catalog with an `x` for the last digit of each number that ends in 1. About a tenth of
-/// consecutive numbers change, whatever the size of the catalog, so the costs of different sizes can
-/// be compared.
+/// Returns the catalog with an `x` for the last digit of each number that ends in 1. About a tenth
+/// of consecutive numbers change, whatever the size of the catalog, so the costs of different sizes
+/// can be compared.
 pub(crate) fn change_numbers(input: &[u8]) -> Vec<u8> {
     let next = input.iter().skip(1).map(Some).chain([None]);
     let change = |(byte, next): (&u8, Option<&u8>)| match byte {

@@ -126,8 +126,8 @@ fn is_quoted(line: &str) -> bool {
     parts.len() % 2 == 1 && parts.iter().step_by(2).all(|part| part.chars().all(is_syntax))
 }
 
-/// Compares two catalogs. If the input is one catalog, compares it with a copy in which some numbers
-/// differ.
+/// Compares two catalogs. If the input is one catalog, compares it with a copy in which some
+/// numbers differ.
 pub(super) fn difference(input: &[u8]) {
     let parts = parts(input);
     let [old, new] = match parts.as_slice() {
