@@ -20,8 +20,8 @@ use crate::{
 /// much memory as any other.
 const MAX_AMBIGUOUS: usize = 10;
 
-/// The maximum number of entries of one meta. An entry needs about 150 bytes of memory, but can have
-/// as few as 13 bytes in the file. The channels of public catalogs have a few hundred entries.
+/// The maximum number of entries of one meta. An entry needs about 150 bytes of memory, but can
+/// have as few as 13 bytes in the file. The channels of public catalogs have a few hundred entries.
 const MAX_ENTRIES: usize = 100_000;
 
 /// What one file of a catalog contains.

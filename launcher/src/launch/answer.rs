@@ -73,8 +73,8 @@ impl Launch<'_> {
     /// Explains a failure for which the registry denied access: returns what is wrong with the pull
     /// secrets, if they are the cause.
     ///
-    /// A slow kubelet also reports that it failed to retrieve a Secret that exists. For the Secret of
-    /// this launch, which does exist, the report makes the failure transient. For a given pull
+    /// A slow kubelet also reports that it failed to retrieve a Secret that exists. For the Secret
+    /// of this launch, which does exist, the report makes the failure transient. For a given pull
     /// secret, the launch reads the Secret, and relies on the report alone only if it may not read
     /// it.
     async fn with_pull_secrets(&self, failure: Failure, seen: &Seen) -> Failure {

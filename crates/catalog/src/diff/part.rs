@@ -63,8 +63,8 @@ pub(super) fn compare(key: Key<'_>, old: &[&str], new: &[&str], changes: &mut Ch
     }
 }
 
-/// Merges two lists. Returns each key with its values in `old` and in `new`. Both lists must be sorted
-/// by key.
+/// Merges two lists. Returns each key with its values in `old` and in `new`. Both lists must be
+/// sorted by key.
 pub(super) fn pairs<K: Ord + Copy, V>(
     old: impl Iterator<Item = (K, V)>,
     new: impl Iterator<Item = (K, V)>,

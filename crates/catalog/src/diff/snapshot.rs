@@ -14,8 +14,8 @@ use crate::{BUNDLE, CHANNEL, DEPRECATIONS, Meta, Names, PACKAGE, Place, record};
 /// The parts of a catalog that are compared. Of each long value or name, it keeps only a digest:
 /// each of many changes repeats the names of its package and channel.
 ///
-/// All texts are in one string: a catalog of 10 MiB can have hundreds of thousands of metas, and a map
-/// would need several hundred bytes for each of them.
+/// All texts are in one string: a catalog of 10 MiB can have hundreds of thousands of metas, and a
+/// map would need several hundred bytes for each of them.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     positions: Vec<Position>,
@@ -120,9 +120,9 @@ impl Snapshot {
         }))
     }
 
-    /// Returns the keys and the contents of the parts, sorted by key. If several parts have the same
-    /// key, returns only the first one in the catalog. Parts of [`Kind::Other`] are all returned,
-    /// except those with equal content.
+    /// Returns the keys and the contents of the parts, sorted by key. If several parts have the
+    /// same key, returns only the first one in the catalog. Parts of [`Kind::Other`] are all
+    /// returned, except those with equal content.
     pub(super) fn parts(&self) -> impl Iterator<Item = (Key<'_>, &str)> {
         let parts = self.sorted().iter().filter_map(|&index| self.part(index));
         let mut last = None;
