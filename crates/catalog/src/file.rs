@@ -142,8 +142,8 @@ impl File {
         self.problems.push(problem);
     }
 
-    /// Checks a meta, and keeps its record if `keep` is set. Returns whether upstream can load it,
-    /// and its size is within the limits.
+    /// Checks a meta, and keeps its record if `keep` is set. Returns whether upstream can load it
+    /// and its list of entries is within the limit.
     fn add(&mut self, meta: &Meta, place: &Place, reader: &Reader, keep: bool) -> bool {
         let value = meta.value();
         let Some(shape) = shape::meta(&meta.schema) else { return true };

@@ -81,16 +81,15 @@ impl Launch<'_> {
         let names = &self.launcher.options.pod.pull_secrets;
         let is_denied = matches!(failure.reason, Reason::Unauthorized | Reason::NoPullSecret);
         // Some registries respond to requests without credentials that the image does not exist.
-        if is_denied || failure.reason == Reason::ImageNotFound {
-            // The Secret of this launch existed before the pod, so the event means that the kubelet
-            // was too slow. The launch may lack the permission to read the Secret.
-            if let Some(secret) = self.lent_secret_name()
-                && let Some((_, events)) = self.pod_events(&failure, seen).await
-                && events.iter().any(|event| reports_unretrieved_secret(event, &secret))
-            {
-                let hint = "launch again: a busy node did not retrieve the credentials in time";
-                return failure.with_transience(true).with_advice(hint, &[]);
-            }
+        // The Secret of this launch existed before the pod, so the event means that the kubelet was
+        // too slow. The launch may lack the permission to read the Secret.
+        if (is_denied || failure.reason == Reason::ImageNotFound)
+            && let Some(secret) = self.lent_secret_name()
+            && let Some((_, events)) = self.pod_events(&failure, seen).await
+            && events.iter().any(|event| reports_unretrieved_secret(event, &secret))
+        {
+            let hint = "launch again: a busy node did not retrieve the credentials in time";
+            return failure.with_transience(true).with_advice(hint, &[]);
         }
         if !is_denied || names.is_empty() {
             return failure;

@@ -231,12 +231,12 @@ fn read_index(path: &Path) -> Result<Value, build::Error> {
     let index = path.join(INDEX);
     let fails = |source| build::Error::Input { path: index.clone(), source };
     let mut bytes = input::read(&index, limit::JSON).map_err(fails)?;
-    // A value has only the last of several equal keys.
-    parse::<Shape>(&bytes, INDEX).map_err(|error| fails(io::Error::other(error)))?;
     let mut value = document::parse_value(&bytes, &index);
     if let Ok(value) = &mut value
         && let Some(manifests) = value.get_mut("manifests").filter(|list| list.is_null())
     {
+        // A value has only the last of several equal keys, so check the original text.
+        parse::<Shape>(&bytes, INDEX).map_err(|error| fails(io::Error::other(error)))?;
         // `umoci init` writes `"manifests": null`, because Go encodes a nil slice as null.
         *manifests = Value::Array(Vec::new());
         bytes = document::bytes(value)?;

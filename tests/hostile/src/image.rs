@@ -181,8 +181,8 @@ fn diff(layer: &[u8]) -> Option<String> {
     }
 }
 
-/// Checks whether a layer begins like compressed data. A stream of zstd can begin with
-/// a skippable frame.
+/// Checks whether a layer begins like compressed data. A stream of zstd can begin with a
+/// skippable frame.
 pub(crate) fn is_compressed(layer: &[u8]) -> bool {
     let is_skippable = matches!(layer, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
     layer.starts_with(GZIP) || layer.starts_with(ZSTD) || is_skippable

@@ -139,7 +139,8 @@ entries! {
 
 /// Runs in this process, because the allocated memory is the same on every machine and in every
 /// build. The other tests of this process allocate little. The harness starts the tests in the
-/// order of their names: this one takes minutes in one thread, so the others run beside it.
+/// order of their names. This one takes minutes in one thread, so its name comes first, and the
+/// others run beside it.
 #[test]
 fn a_family_never_holds_more_memory_than_the_limit() {
     for family in Family::all() {

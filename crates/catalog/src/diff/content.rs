@@ -21,8 +21,8 @@ pub(super) struct Package {
     pub(super) fields: Fields,
 }
 
-/// A channel that borrows its entries from the catalog. A channel can have 100,000 entries, and an
-/// [`Entry`] for each would need too much memory.
+/// A channel that borrows its entries from the catalog, so that it does not need an [`Entry`] for
+/// each of up to 100,000.
 #[derive(Debug, Serialize)]
 pub(super) struct BorrowedChannel<'v> {
     #[serde(serialize_with = "write_entries")]

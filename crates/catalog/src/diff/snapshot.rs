@@ -84,7 +84,8 @@ impl Snapshot {
                 let (mut seen, mut repeated) = (HashSet::new(), HashSet::new());
                 for it in &entries {
                     let subject = (&it.schema, &it.name);
-                    // The second one shows that there are several. An empty entry needs two bytes.
+                    // Two of each show that it is repeated. All of them could need much memory,
+                    // because an empty entry has only two bytes in the file.
                     if seen.insert(subject) || repeated.insert(subject) {
                         let texts = [&it.schema, &it.name, &it.message];
                         let [schema, name, message] = texts.map(|text| shorten(text.clone()));

@@ -57,8 +57,9 @@ async fn each_attempt_has_a_secret_of_its_own_and_none_is_left_after_a_failure()
     assert_eq!(server.count("secrets"), 0);
 }
 
-/// Launches where the first pull fails with this message, after an event about the pull secret that
-/// `named` returns for that of the launch. Returns the result, and the number of attempts.
+/// Launches where the first pull fails with this message, after an event about a pull secret.
+/// `named` returns its name, and is called with the name of the Secret of the launch. Returns the
+/// result, and the number of attempts.
 async fn launch_with_slow_kubelet(
     message: &'static str,
     unreadable: &'static [&'static str],

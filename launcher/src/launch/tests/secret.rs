@@ -2,9 +2,9 @@
 
 use super::*;
 
-pub(super) const DENIED: &str = "failed to pull and unpack image \"registry.example/bundles/etcd:0.9.4\": \
-                      failed to resolve image: pull access denied, repository does not exist or may \
-                      require authorization: authorization failed: no basic auth credentials";
+pub(super) const DENIED: &str = "failed to pull and unpack image \"registry.example/bundles/etcd:0.9.4\": failed to resolve \
+     image: pull access denied, repository does not exist or may require authorization: \
+     authorization failed: no basic auth credentials";
 
 /// Returns the event of a kubelet that failed to retrieve this pull secret of the pod.
 pub(super) fn unretrieved(pod: &Value, secret: &str) -> Value {
