@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use unlade_bundle::source::walk::LinkBudget;
 
 use crate::Limits;
 
@@ -24,6 +26,8 @@ pub(crate) struct Budget {
     opened: Mutex<HashMap<String, u64>>,
     /// The size of the names, link targets and digests that are kept, in bytes.
     kept: AtomicU64,
+    /// The budget for links that lead to the files of a bundle.
+    pub(crate) links: Arc<LinkBudget>,
 }
 
 /// An exceeded limit. It is the inner error of an [`io::Error`].
@@ -64,6 +68,7 @@ impl Budget {
             input: AtomicU64::default(),
             opened: Mutex::default(),
             kept: AtomicU64::default(),
+            links: Arc::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use unlade_bundle::{
     Directory,
     source::{
         self, Entry, Error,
-        walk::{Fault, Lookup, Step, Walk},
+        walk::{Fault, LinkBudget, Lookup, Step, Walk},
     },
 };
 
@@ -112,6 +112,10 @@ impl<'a> Lookup for Beneath<'a> {
 
     fn root(&self) -> &str {
         &self.dir.name
+    }
+
+    fn link_budget(&self) -> &LinkBudget {
+        &self.tree.links
     }
 
     fn look_up(&self, walk: &Walk<'_, Self>, name: &[u8]) -> Result<Step<Self>, Fault<Self>> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::budget::Budget;
 use crate::limit;
@@ -98,7 +99,7 @@ pub(crate) struct Stack<'a> {
 
 impl<'a> Stack<'a> {
     pub(crate) fn new(wanted: &Wanted, budget: &'a Budget) -> Self {
-        let (tree, missed) = (Tree::new(wanted), BTreeSet::new());
+        let (tree, missed) = (Tree::new(wanted, Arc::clone(&budget.links)), BTreeSet::new());
         let links = Links::default();
         Self { tree, missed, is_plain: false, budget, links, layer: 0, bytes: 0 }
     }

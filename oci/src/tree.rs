@@ -10,6 +10,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
+
+use unlade_bundle::source::walk::LinkBudget;
 
 use crate::path::{self, Path};
 
@@ -62,6 +65,8 @@ pub(crate) struct Tree {
     root: Place,
     /// The number of nodes.
     len: usize,
+    /// The budget for the links that are followed in the tree, and in those of other rounds.
+    pub(crate) links: Arc<LinkBudget>,
 }
 
 #[derive(Debug)]
@@ -142,7 +147,7 @@ impl Place {
 
 impl Tree {
     /// Creates an empty tree that keeps the `wanted` paths.
-    pub(crate) fn new(wanted: &Wanted) -> Self {
+    pub(crate) fn new(wanted: &Wanted, links: Arc<LinkBudget>) -> Self {
         let mut root = Place { is_on_path: true, ..Place::default() };
         for path in wanted.directories.iter().chain(&wanted.paths) {
             let mut place = &mut root;
@@ -152,7 +157,7 @@ impl Tree {
             }
             place.is_directory_wanted |= wanted.directories.contains(path);
         }
-        Self { root, len: 0 }
+        Self { root, len: 0, links }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -2,10 +2,12 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open};
 use rustix::io::Errno;
 use unlade_bundle::source::Error;
+use unlade_bundle::source::walk::LinkBudget;
 
 use super::found::{FoundFile, SEARCH};
 use super::walk;
@@ -18,7 +20,12 @@ mod kernel;
 mod kernel {
     use super::{BorrowedFd, Errno, OFlags, OwnedFd};
 
-    pub(super) fn resolve(_: BorrowedFd<'_>, _: &str, _: OFlags) -> Result<OwnedFd, Errno> {
+    pub(super) fn resolve(
+        _: BorrowedFd<'_>,
+        _: &str,
+        _: OFlags,
+        _: bool,
+    ) -> Result<OwnedFd, Errno> {
         Err(Errno::NOSYS)
     }
 
@@ -30,12 +37,12 @@ mod kernel {
 /// How paths are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Resolution {
-    /// By the kernel, and if that fails, by [`walk`]. The walk also works if `openat2` does not
-    /// exist (before Linux 5.6, and on other systems) or is filtered by seccomp, and its errors
-    /// name the link or mount.
+    /// By the kernel, and if that fails, by [`walk`]. The walk follows links, whose cost it counts.
+    /// It also works if `openat2` does not exist (before Linux 5.6, and on other systems) or is
+    /// filtered by seccomp, and its errors name the link or mount.
     #[default]
     Auto,
-    /// Only by the kernel, so that tests can compare both.
+    /// Only by the kernel, with links, so that tests can compare both.
     #[cfg(test)]
     Kernel,
     /// Only by the walk.
@@ -53,6 +60,8 @@ pub struct Dir {
     name: String,
     mount: Mount,
     resolution: Resolution,
+    /// The budget for the links of the root and of all directories beneath it.
+    links: Arc<LinkBudget>,
 }
 
 /// The mount that a file is on.
@@ -88,7 +97,7 @@ impl Dir {
             _ => Mount::from_fd(fd.as_fd()),
         };
         let mount = mount.map_err(failed)?;
-        Ok(Self { fd, name: String::new(), mount, resolution })
+        Ok(Self { fd, name: String::new(), mount, resolution, links: Arc::default() })
     }
 
     /// Opens the directory at `path` beneath this one for listing.
@@ -104,14 +113,14 @@ impl Dir {
             return Err(Error::NotADirectory { path: name });
         }
         let fd = self.open_found(path, &found, OFlags::DIRECTORY)?;
-        Ok(Self { fd, name, mount: self.mount, resolution: self.resolution })
+        let links = Arc::clone(&self.links);
+        Ok(Self { fd, name, mount: self.mount, resolution: self.resolution, links })
     }
 
     /// Finds the file at `path` beneath this directory.
     pub(crate) fn look_up(&self, path: &str) -> Result<FoundFile, Error> {
         let flags = SEARCH | OFlags::CLOEXEC;
-        let by_kernel =
-            |path: &_| FoundFile::from_fd(kernel::resolve(self.fd.as_fd(), path, flags)?);
+        let by_kernel = |path: &_| FoundFile::from_fd(self.resolve_by_kernel(path, flags)?);
         self.resolve(path, by_kernel, |path| walk::look_up(self, path))
     }
 
@@ -124,7 +133,7 @@ impl Dir {
     ) -> Result<OwnedFd, Error> {
         // Nonblocking, in case a FIFO replaced the file in the meantime.
         let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let by_kernel = |path: &_| kernel::resolve(self.fd.as_fd(), path, flags);
+        let by_kernel = |path: &_| self.resolve_by_kernel(path, flags);
         let fd = self.resolve(path, by_kernel, |path| walk::open(self, path, flags))?;
         match found.is_open_as(fd.as_fd()) {
             Ok(true) => Ok(fd),
@@ -172,6 +181,16 @@ impl Dir {
             #[cfg(test)]
             Resolution::Walk | Resolution::Portable => by_walk(path),
         }
+    }
+
+    fn resolve_by_kernel(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let follows_links = self.resolution != Resolution::Auto;
+        kernel::resolve(self.fd.as_fd(), path, flags, follows_links)
+    }
+
+    /// Returns the budget for the links beneath the root.
+    pub(super) fn links(&self) -> &LinkBudget {
+        &self.links
     }
 
     /// Finds `name` in `directory`, which is this directory or one beneath it.

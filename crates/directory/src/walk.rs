@@ -9,7 +9,7 @@ use rustix::fs::{FileType, Mode, OFlags, RawMode, fstat, openat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use unlade_bundle::source::Error;
-use unlade_bundle::source::walk::{Fault, Lookup, Step, Walk};
+use unlade_bundle::source::walk::{Fault, LinkBudget, Lookup, Step, Walk};
 
 use super::beneath::Dir;
 use super::found::FoundFile;
@@ -43,6 +43,10 @@ impl Lookup for Dir {
 
     fn root(&self) -> &str {
         self.name()
+    }
+
+    fn link_budget(&self) -> &LinkBudget {
+        self.links()
     }
 
     fn look_up(&self, walk: &Walk<'_, Self>, name: &[u8]) -> Result<Step<Self>, Fault<Self>> {

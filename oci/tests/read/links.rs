@@ -41,6 +41,29 @@ fn links_that_lead_elsewhere_are_named() {
     }
 }
 
+/// The chain is in `metadata/`, which is read again for each directory link of `manifests`.
+#[test]
+fn many_long_chains_of_links_exceed_a_budget_of_all_rounds() {
+    let through = "./".repeat(45);
+    let tar = |n_rounds: usize| {
+        let mut tar = Tar::new().link("metadata/link-00", "annotations.yaml");
+        for n in 1..38 {
+            tar =
+                tar.link(&format!("metadata/link-{n:02}"), &format!("{through}link-{:02}", n - 1));
+        }
+        for n in 0..20 {
+            tar = tar.link(&format!("metadata/{n}"), "link-37");
+        }
+        for n in 0..n_rounds {
+            tar = tar.link(&format!("a{n}"), &format!("a{}", n + 1));
+        }
+        tar.file(&format!("a{n_rounds}/csv.yaml"), "kind: A").link("manifests", "a0")
+    };
+    assert!(read_over_bundle(tar(0)).is_ok());
+    let (_, _, fault) = link_fault(read_over_bundle(tar(7)));
+    assert_eq!(fault, LinkFault::Budget);
+}
+
 #[test]
 fn the_link_that_leads_out_is_named_and_not_a_link_to_it() {
     let tar = Tar::new().link("manifests/a", "b").link("manifests/b", "../c");

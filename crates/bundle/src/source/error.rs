@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use unlade_text::excerpt::shorten;
 
+use super::walk::MAX_COMPONENTS;
 use crate::{content, layout};
 
 /// Why the files of a bundle were not read. Paths are relative to the bundle root, which is the
@@ -138,7 +139,10 @@ impl Error {
     /// Checks whether one of the [`Limits`](crate::Limits) was exceeded.
     pub fn is_limit(&self) -> bool {
         match self {
-            Self::Files { .. } | Self::FileSize { .. } | Self::TotalSize { .. } => true,
+            Self::Files { .. }
+            | Self::FileSize { .. }
+            | Self::TotalSize { .. }
+            | Self::Link { fault: LinkFault::Budget, .. } => true,
             Self::Layout(error) => error.is_limit(),
             Self::Content(error) => error.is_limit(),
             _ => false,
@@ -178,17 +182,26 @@ pub enum LinkFault {
     NotADirectory,
     /// Its target needs more than 40 links to be followed, as in a loop.
     Loop,
+    /// The targets of all links that were followed have too many components.
+    Budget,
 }
 
 impl fmt::Display for LinkFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let text = match self {
             Self::Absolute => "is absolute; only relative links inside the directory are followed",
             Self::Outside => "leads out of the directory that it belongs to",
             Self::Mount => "leads to another mount",
             Self::Dangling => "leads to a file that does not exist",
             Self::NotADirectory => "leads through a file that is not a directory",
             Self::Loop => "is part of a loop, or of a chain of more than 40 links",
-        })
+            Self::Budget => {
+                return write!(
+                    f,
+                    "is not followed: the targets of all links have more than {MAX_COMPONENTS} components"
+                );
+            }
+        };
+        f.write_str(text)
     }
 }

@@ -5,11 +5,37 @@
 
 use std::collections::VecDeque;
 use std::iter;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Error, LinkFault};
 
 /// The maximum number of links, which is that of the kernel (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
+
+/// The maximum number of components in the targets of all links that are followed, so that they
+/// take at most about a second. Each file of a volume of a ConfigMap needs six: two links, each
+/// followed twice.
+pub(super) const MAX_COMPONENTS: usize = 300_000;
+
+/// The number of components in the targets of links that may still be followed. All walks that read
+/// a bundle or a catalog share it. Without it, each of 10,000 files could be a link that leads
+/// through 40 others of 2,000 components each, which takes a minute.
+#[derive(Debug)]
+pub struct LinkBudget(AtomicUsize);
+
+impl Default for LinkBudget {
+    fn default() -> Self {
+        Self(AtomicUsize::new(MAX_COMPONENTS))
+    }
+}
+
+impl LinkBudget {
+    /// Takes `n` components. Returns whether so many were left.
+    fn take(&self, n: usize) -> bool {
+        let rest = |left: usize| left.checked_sub(n);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).is_ok()
+    }
+}
 
 /// Looks names up in directories.
 pub trait Lookup: Sized {
@@ -23,6 +49,9 @@ pub trait Lookup: Sized {
     /// Returns the path of the directory in which walks start, for messages. It is empty for the
     /// root of the bundle.
     fn root(&self) -> &str;
+
+    /// Returns the budget for the links that walks follow.
+    fn link_budget(&self) -> &LinkBudget;
 
     /// Looks `name` up in the current directory of `walk`.
     ///
@@ -89,7 +118,7 @@ impl<'a, L: Lookup> Walk<'a, L> {
     /// # Errors
     ///
     /// Returns an error if the path or a link on it leads out of the root, if more than 40 links
-    /// must be followed, or if a name cannot be looked up.
+    /// must be followed, if the [budget](LinkBudget) is exhausted, or if a name cannot be looked up.
     pub fn resolve(lookup: &'a L, path: &str) -> Result<(Self, End<L>), L::Error> {
         if path.starts_with('/') {
             return Err(Error::Outside { path: path.to_owned() }.into());
@@ -186,6 +215,9 @@ impl<'a, L: Lookup> Walk<'a, L> {
         }
         if target.starts_with(b"/") {
             return Err(Error::Link { path, target: text, fault: LinkFault::Absolute });
+        }
+        if !self.lookup.link_budget().take(split(target).count()) {
+            return Err(Error::Link { path, target: text, fault: LinkFault::Budget });
         }
         self.link = Some(Link { path, target: text, rest });
         for component in split(target).rev() {

@@ -18,7 +18,7 @@ const MAX_FDINFO_SIZE: u64 = 4 << 10;
 /// How often a path is resolved again while files are renamed elsewhere on the system.
 const TRIES: usize = 100;
 
-/// Opens `path` beneath `directory`, on the same mount.
+/// Opens `path` beneath `directory`, on the same mount. Fails at a link, unless it `follows_links`.
 ///
 /// The kernel refuses a path with `..` if anything on the system was renamed or mounted meanwhile
 /// (openat2(2), `EAGAIN`), so such a path is tried again.
@@ -26,8 +26,12 @@ pub(super) fn resolve(
     directory: BorrowedFd<'_>,
     path: &str,
     flags: OFlags,
+    follows_links: bool,
 ) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS;
+    let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS;
+    if !follows_links {
+        resolve |= ResolveFlags::NO_SYMLINKS;
+    }
     let mut resolved = openat2(directory, path, flags, Mode::empty(), resolve);
     for _ in 1..TRIES {
         if resolved.as_ref().err() != Some(&Errno::AGAIN) {

@@ -49,6 +49,27 @@ fn long_chains_of_links_end_in_an_error() {
     }
 }
 
+/// Without a budget, following all of them takes seconds.
+#[test]
+fn many_long_chains_of_links_exceed_a_budget() {
+    for resolution in [Resolution::Auto, Resolution::Walk] {
+        let error = refusal(resolution, |root| {
+            let path = |name: &str| root.join("manifests").join(name);
+            let through = "./".repeat(2_000);
+            symlink("csv.yaml", path("link-00")).unwrap();
+            for n in 1..38 {
+                symlink(format!("{through}link-{:02}", n - 1), path(&format!("link-{n:02}")))
+                    .unwrap();
+            }
+            for n in 0..100 {
+                symlink("link-37", path(&format!("{n}.yaml"))).unwrap();
+            }
+        });
+        assert!(matches!(error, Error::Link { fault: LinkFault::Budget, .. }), "{error:?}");
+        assert!(error.is_limit());
+    }
+}
+
 #[test]
 fn manifests_that_are_a_link_out_of_the_bundle_are_refused() {
     for resolution in READERS {
