@@ -14,6 +14,7 @@ mod attempt;
 mod bundle_image;
 mod cancel;
 mod confirm;
+mod content;
 mod course;
 mod creation;
 mod decision;

@@ -163,10 +163,7 @@ pub(crate) fn attempt(
     if existing.metadata.rest.contains_key("deletionTimestamp") {
         return Err(Error::Deleted { name: name.clone() });
     }
-    if is_filled(&existing, encoded, merge) {
-        return Ok(Filled::Unchanged);
-    }
-    let filled = merge(existing, encoded)?;
+    let Some(filled) = merged(existing, encoded, merge)? else { return Ok(Filled::Unchanged) };
     let body =
         serde_json::to_vec(&filled).map_err(|source| Error::Json { name: name.clone(), source })?;
     let request = Request { method: Method::Put, body, ..request };
@@ -174,12 +171,19 @@ pub(crate) fn attempt(
     Ok(Filled::Written)
 }
 
-/// Checks whether filling `existing` would change nothing, which is a success even if the ConfigMap
-/// is immutable.
-fn is_filled(existing: &ConfigMap, encoded: &ConfigMap, merge: Fill) -> bool {
-    let mut existing = existing.clone();
-    existing.rest.remove("immutable");
-    merge(existing.clone(), encoded).is_ok_and(|filled| filled == existing)
+/// Returns the filled ConfigMap, or `None` if filling `existing` would change nothing, which is a
+/// success even if the ConfigMap is immutable.
+fn merged(
+    mut existing: ConfigMap,
+    encoded: &ConfigMap,
+    merge: Fill,
+) -> Result<Option<ConfigMap>, Error> {
+    let immutable = existing.rest.remove_entry("immutable");
+    if merge(existing.clone(), encoded).is_ok_and(|filled| filled == existing) {
+        return Ok(None);
+    }
+    existing.rest.extend(immutable);
+    Ok(Some(merge(existing, encoded)?))
 }
 
 #[cfg(test)]

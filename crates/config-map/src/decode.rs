@@ -11,7 +11,9 @@ use unlade_bundle::{
 use unlade_text::excerpt;
 
 use crate::{
-    ConfigMap, Encoding, gzip,
+    ConfigMap, Encoding,
+    field::{Field, hidden_from_upstream},
+    gzip,
     mark::{self, Marks},
 };
 
@@ -91,6 +93,25 @@ pub enum Error {
         mark: &'static str,
         /// The key of a value or of an annotation.
         key: String,
+    },
+    /// A value is not in the field to which the encoder writes it, so OLM would read another
+    /// content. The digest does not depend on the field.
+    #[error(
+        "the key {:?} is in {found}, but the file was written to {expected}", excerpt::shorten(.key)
+    )]
+    Field {
+        /// The key.
+        key: String,
+        /// The field that has the key.
+        found: &'static str,
+        /// The field that should have it.
+        expected: &'static str,
+    },
+    /// OLM reads this annotation, and it was not copied from the bundle.
+    #[error("the annotation {key} was added after the ConfigMap was filled")]
+    Added {
+        /// The key of the annotation.
+        key: &'static str,
     },
     /// [`mark::NAMES`] contains a file name that has a different key.
     #[error(
@@ -204,6 +225,18 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
     })
 }
 
+impl Decoded {
+    /// Checks whether upstream's loader reads a file of metadata/ in `config_map`, from which this
+    /// was decoded, as an object of the bundle. It can if the ConfigMap was written
+    /// [as upstream does](crate::encode::Options::metadata_as_upstream), or if the file was moved to
+    /// the other field since.
+    pub fn exposes_metadata(&self, config_map: &ConfigMap) -> bool {
+        let hidden = Field::of_hidden(self.encoding);
+        let is_exposed = |key: &ConfigMapKey| field_of(config_map, key.as_str()) != hidden;
+        !hidden_from_upstream(&self.content, is_exposed).is_empty()
+    }
+}
+
 impl Error {
     /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<&'static str> {
@@ -211,13 +244,23 @@ impl Error {
             Self::Mark(mark::Error::Version { .. }) => Some(
                 "use the version of unlade that filled the ConfigMap, or unpack the bundle again",
             ),
-            Self::Mark(_) | Self::Files { .. } | Self::Digest { .. } | Self::Unknown { .. } => {
+            Self::Mark(_)
+            | Self::Files { .. }
+            | Self::Digest { .. }
+            | Self::Unknown { .. }
+            | Self::Field { .. }
+            | Self::Added { .. } => {
                 Some("unpack the bundle again: the ConfigMap was changed after it was filled")
             }
             Self::Several { .. } => Some("pass one ConfigMap at a time"),
             _ => None,
         }
     }
+}
+
+/// Returns the field that has the value of a key.
+fn field_of(config_map: &ConfigMap, key: &str) -> Field {
+    if config_map.data.contains_key(key) { Field::Data } else { Field::BinaryData }
 }
 
 struct Reader<'a> {
@@ -268,11 +311,21 @@ impl Reader<'_> {
             Ok(File { directory, name: name.to_owned(), bytes })
         };
         let values = self.data().chain(self.binary_data());
-        Ok(Content::from_parts(
+        let content = Content::from_parts(
             self.copied_annotations(marks)?,
             self.decode_files(values, file)?,
             self.limits,
-        )?)
+        )?;
+        for (key, file) in content.entries() {
+            // A file of metadata/ may also be in the field that upstream's loader does not read.
+            let (found, expected) =
+                (field_of(self.config_map, key.as_str()), Field::of_read(self.encoding, file));
+            if file.directory == Directory::Manifests && found != expected {
+                let (found, expected) = (found.name(), expected.name());
+                return Err(Error::Field { key: key.to_string(), found, expected });
+            }
+        }
+        Ok(content)
     }
 
     /// Reads a ConfigMap that upstream or a user filled: only the field that upstream's loader
@@ -314,6 +367,12 @@ impl Reader<'_> {
     /// Returns the annotations that were copied from the bundle.
     fn copied_annotations(&self, marks: &Marks) -> Result<BTreeMap<String, String>, Error> {
         let annotations = &self.config_map.metadata.annotations;
+        let is_added = |key: &&str| {
+            annotations.contains_key(*key) && !marks.annotations.iter().any(|it| it == key)
+        };
+        if let Some(key) = UPSTREAM.into_iter().find(is_added) {
+            return Err(Error::Added { key });
+        }
         marks
             .annotations
             .iter()

@@ -8,14 +8,15 @@ use derive_setters::Setters;
 use flate2::Compression;
 
 use unlade_bundle::{
-    Content, Directory, Finding,
+    Content, Directory, File, Finding,
     annotation::{self, CONTENT_ENCODING, MANAGED_LABEL, SOURCE_IMAGE},
     key::ConfigMapKey,
 };
-use unlade_yaml as yaml;
 
 use crate::{
-    ConfigMap, gzip,
+    ConfigMap,
+    field::{Field, hidden_from_upstream},
+    gzip,
     mark::{self, Marks},
     object::{Bytes, VALUES_SIZE},
 };
@@ -131,8 +132,11 @@ pub enum Error {
 ///
 /// Returns an error if the content is too large for a ConfigMap in the requested encoding.
 pub fn encode(content: &Content, options: &Options) -> Result<Vec<ConfigMap>, Error> {
-    let hidden =
-        if options.metadata_as_upstream { BTreeSet::new() } else { hidden_from_upstream(content) };
+    let hidden = if options.metadata_as_upstream {
+        BTreeSet::new()
+    } else {
+        hidden_from_upstream(content, |_| true)
+    };
     let encoder = Encoder { content, hidden };
     let with = |values: Values| config_map(content, options, values);
     let config_map = match options.encoding {
@@ -199,6 +203,14 @@ struct Values {
 }
 
 impl Encoder<'_> {
+    fn field(&self, encoding: Encoding, key: &ConfigMapKey, file: &File) -> Field {
+        if self.hidden.contains(key) {
+            Field::of_hidden(encoding)
+        } else {
+            Field::of_read(encoding, file)
+        }
+    }
+
     /// Returns the values without compression. Nothing is copied if they do not fit.
     fn plain(&self) -> Result<Values, Error> {
         let sizes = || self.content.files().iter().map(|file| (file.path(), file.bytes.len()));
@@ -209,8 +221,8 @@ impl Encoder<'_> {
         }
         let mut values = Values::new(Encoding::Plain);
         for (key, file) in self.content.entries() {
-            match std::str::from_utf8(&file.bytes) {
-                Ok(text) if !self.hidden.contains(key) => {
+            match (self.field(Encoding::Plain, key, file), std::str::from_utf8(&file.bytes)) {
+                (Field::Data, Ok(text)) => {
                     values.data.insert(key.to_string(), text.to_owned());
                 }
                 _ => {
@@ -247,10 +259,11 @@ impl Encoder<'_> {
             };
             size += value.len();
             sizes.push((file.path(), value.len()));
-            if self.hidden.contains(key) {
-                values.data.insert(key.to_string(), value);
-            } else {
-                values.binary_data.insert(key.to_string(), Bytes(value.into_bytes()));
+            match self.field(Encoding::Gzip, key, file) {
+                Field::Data => drop(values.data.insert(key.to_string(), value)),
+                Field::BinaryData => {
+                    values.binary_data.insert(key.to_string(), Bytes(value.into_bytes()));
+                }
             }
         }
         if size > VALUES_SIZE {
@@ -300,47 +313,6 @@ fn config_map(content: &Content, options: &Options, values: Values) -> Result<Co
     config_map.binary_data = values.binary_data;
     Ok(config_map)
 }
-
-/// Returns the keys of the metadata files that upstream's loader would read as objects of the
-/// bundle.
-///
-/// It reads every value, and skips only those that do not decode (operator-registry
-/// `pkg/configmap/configmap.go`). Files that exceed a limit here are included, because they may
-/// decode there.
-fn hidden_from_upstream(content: &Content) -> BTreeSet<&ConfigMapKey> {
-    let limits = yaml::Limits::default()
-        .with_input(METADATA_SIZE)
-        .with_tree(METADATA_TREE)
-        .with_work(METADATA_WORK);
-    let reader = yaml::Reader::new(&limits);
-    content
-        .entries()
-        .filter(|(_, file)| file.directory == Directory::Metadata)
-        .filter(|(_, file)| is_object_to_upstream(&file.bytes, &reader))
-        .map(|(key, _)| key)
-        .collect()
-}
-
-/// The maximum size of a metadata file that is decoded for this check, in bytes. Larger files are
-/// hidden without decoding, which saves memory. The largest published one has a few kilobytes.
-const METADATA_SIZE: usize = 4 << 20;
-/// The maximum memory for one decoded metadata file, in bytes.
-const METADATA_TREE: usize = 8 << 20;
-/// The maximum work for all metadata files.
-const METADATA_WORK: u64 = 20_000_000;
-
-/// Checks whether upstream's loader may read `text` as an object.
-fn is_object_to_upstream(text: &[u8], reader: &yaml::Reader) -> bool {
-    match reader.decode_unstructured(text) {
-        Ok(_) | Err(yaml::Error::Parser { .. }) => true,
-        // Go has the same limit, so it does not decode the text either.
-        Err(yaml::Error::TooDeep { limit: GO_DEPTH.., .. }) => false,
-        Err(error) => error.is_limit(),
-    }
-}
-
-/// The nesting limit of Go for YAML and JSON.
-const GO_DEPTH: usize = 10_000;
 
 /// Returns the size of the values, the keys and the metadata in bytes. The stored object is larger
 /// only by a few bytes for each of them.

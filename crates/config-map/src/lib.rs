@@ -40,6 +40,7 @@
 mod api;
 pub mod decode;
 pub mod encode;
+mod field;
 pub mod fill;
 pub mod gzip;
 pub mod mark;

@@ -6,11 +6,15 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use unlade_text::excerpt;
-use unlade_yaml::base64;
+use unlade_yaml::{base64, json::value_memory};
 
 /// The maximum size of all values of `data` and `binaryData` together, in bytes. The API server
 /// rejects larger ones (`ValidateConfigMap`: `MaxSecretSize`). Keys and metadata do not count.
 pub const VALUES_SIZE: usize = 1 << 20;
+
+/// The maximum memory for the values of a JSON text, in bytes, as [`value_memory`] estimates it. An
+/// object with 1 MiB of values and 1,000 keys needs a few MiB.
+const MAX_MEMORY: usize = 64 << 20;
 
 /// A `v1` ConfigMap. Unknown fields are kept unchanged.
 ///
@@ -67,6 +71,10 @@ pub enum Error {
     /// The text is not JSON, or a field has the wrong type.
     #[error("failed to read the ConfigMap")]
     Json(#[source] serde_json::Error),
+    /// The text has so many values that they would need too much memory. A ConfigMap needs about as
+    /// much as its text, because its values are strings.
+    #[error("the values of the ConfigMap need more than {} MiB of memory", MAX_MEMORY >> 20)]
+    Memory,
     /// The object has another kind or API version.
     #[error(
         "the object has kind {:?} and apiVersion {:?}, not kind \"ConfigMap\" and apiVersion \
@@ -103,8 +111,12 @@ impl ConfigMap {
     ///
     /// # Errors
     ///
-    /// Returns an error if `json` is not JSON, or is not a `v1` ConfigMap.
+    /// Returns an error if `json` is not JSON, is not a `v1` ConfigMap, or would need more than 64
+    /// MiB of memory.
     pub fn parse_json(json: &[u8]) -> Result<Self, Error> {
+        if value_memory(json) > MAX_MEMORY {
+            return Err(Error::Memory);
+        }
         Self::from_json(serde_json::from_slice(json).map_err(Error::Json)?)
     }
 
@@ -184,6 +196,17 @@ mod tests {
         let read = ConfigMap::parse_json(json.as_bytes()).unwrap();
         let written = serde_json::to_vec(&read).unwrap();
         assert_eq!(ConfigMap::parse_json(&written).unwrap(), read);
+    }
+
+    #[test]
+    fn unknown_fields_that_need_much_memory_are_refused() {
+        let with = |n: usize| {
+            let maps = vec!["{\"a\":0}"; n].join(",");
+            format!("{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"x\":[{maps}]}}")
+        };
+        assert!(ConfigMap::parse_json(with(50_000).as_bytes()).is_ok());
+        let error = ConfigMap::parse_json(with(100_000).as_bytes()).unwrap_err();
+        assert!(matches!(error, Error::Memory), "{error}");
     }
 
     #[test]

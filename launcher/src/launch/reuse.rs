@@ -1,10 +1,10 @@
 //! Reuse of existing content.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use unlade_bundle::Limits;
-use unlade_config_map::{Encoding, decode};
+use unlade_config_map::Encoding;
 
 use super::Launch;
+use super::content::decode_written;
 use crate::seal::Seal;
 use crate::{DigestSource, ObservedImage, Request, Reuse};
 use unlade_name::ImageReference;
@@ -31,7 +31,7 @@ fn matching_content(
         (_, Reuse::Never) | (None, Reuse::Digest) => return None,
         (Some(_), Reuse::Digest | Reuse::Tag) | (None, Reuse::Tag) => {}
     }
-    let decoded = decode(&[config_map.into()], &Limits::default()).ok()?;
+    let decoded = decode_written(config_map).ok()?;
     let is_encoded = request.encoding == Encoding::Auto || request.encoding == decoded.encoding;
     let is_of_image = decoded.source_image.as_ref() == Some(&request.image);
     decoded.digest.filter(|_| is_of_image && is_encoded)
@@ -56,7 +56,7 @@ mod tests {
     use k8s_openapi::api::rbac::v1::Role;
     use kube::ResourceExt;
     use serde_json::json;
-    use unlade_bundle::{Content, Directory, File};
+    use unlade_bundle::{Content, Directory, File, Limits};
     use unlade_config_map::{encode, mark, protocol::record::VERIFIED};
 
     use super::*;

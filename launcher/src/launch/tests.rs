@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use serde_json::{Value, json};
-use unlade_config_map::protocol::record;
+use unlade_config_map::{mark, protocol::record};
 
 use super::*;
 use crate::{Evidence, FailureRecord, LaunchUpdate, Name, Options, Remedy};
@@ -68,6 +68,20 @@ fn pod(job: &Value, phase: &str, state: &Value) -> Value {
             "state": state,
         }]},
     })
+}
+
+/// Lets the pod of the only Job whose name ends with `suffix` fill the ConfigMap.
+fn write(server: &Server, suffix: &str) {
+    let job = server.object("jobs", suffix);
+    let name = job["metadata"]["name"].as_str().unwrap();
+    server.fill(name);
+    let config_map = server.object("configmaps", "");
+    let digest = &config_map["metadata"]["annotations"][mark::DIGEST];
+    let written = json!([{
+        "configMap": config_map["metadata"]["name"], "verdict": "written", "digest": digest,
+    }]);
+    let state = json!({"terminated": {"exitCode": 0, "message": written.to_string()}});
+    server.put("pods", pod(&job, "Succeeded", &state));
 }
 
 fn is_injected(job: &Value) -> bool {
@@ -288,10 +302,9 @@ async fn the_strategy_of_an_adopted_job_is_known() {
     let server = Server::new(|_, _| {});
     let interrupted = tokio::time::timeout(Duration::from_secs(5), launched(&server, options()));
     assert!(interrupted.await.is_err());
-    let name = server.object("jobs", "-1")["metadata"]["name"].as_str().unwrap().to_owned();
     let filled = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
-        server.fill(&name);
+        write(&server, "-1");
     };
     let ((launched, steps), ()) = tokio::join!(launched(&server, options()), filled);
     assert!(steps.contains(&"adopted".to_owned()), "{steps:?}");

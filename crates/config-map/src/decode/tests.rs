@@ -2,6 +2,7 @@ use super::*;
 use crate::{
     encode::{Options, encode},
     mark::{ANNOTATIONS, DIGEST, FILES, FORMAT, METADATA, NAMES},
+    object::Bytes,
 };
 
 fn content() -> Content {
@@ -37,7 +38,7 @@ fn unmarked(annotations: &[(&str, &str)]) -> ConfigMap {
     config_map.data = BTreeMap::from([("a.yaml".to_owned(), "data".to_owned())]);
     // GzipBase64Encode([]byte("hello")) of operator-registry 1.73.0.
     let value = b"H4sIAAAAAAAA/8pIzcnJBwQAAP//hqYQNgUAAAA=".to_vec();
-    config_map.binary_data = BTreeMap::from([("b.yaml".to_owned(), crate::object::Bytes(value))]);
+    config_map.binary_data = BTreeMap::from([("b.yaml".to_owned(), Bytes(value))]);
     config_map
 }
 
@@ -99,6 +100,65 @@ fn every_change_of_a_filled_config_map_is_an_error() {
     assert_eq!(further, "the ConfigMap contains 4 files, but 3 were written");
     let annotation = changed(|c| c.metadata.annotations.remove("a").map_or((), drop));
     assert!(annotation.contains("\"a\""), "{annotation}");
+}
+
+/// Moves a value to the other field.
+fn move_value(config_map: &mut ConfigMap, key: &str) {
+    let ConfigMap { data, binary_data, .. } = config_map;
+    if let Some(text) = data.remove(key) {
+        binary_data.insert(key.to_owned(), Bytes(text.into_bytes()));
+    } else {
+        let Bytes(bytes) = binary_data.remove(key).unwrap();
+        data.insert(key.to_owned(), String::from_utf8(bytes).unwrap());
+    }
+}
+
+#[test]
+fn a_value_in_the_field_that_upstream_does_not_read_is_an_error() {
+    for (encoding, found) in [(Encoding::Plain, "binaryData"), (Encoding::Gzip, "data")] {
+        let mut config_map = encoded(encoding);
+        move_value(&mut config_map, "csv--.yaml");
+        let message = error(config_map);
+        assert!(message.contains(&format!("\"csv--.yaml\" is in {found}")), "{message}");
+    }
+}
+
+#[test]
+fn a_file_of_metadata_that_upstream_reads_as_an_object_is_noticed() {
+    let files = [("object.yaml", "{kind: ClusterServiceVersion}\n"), ("text.yaml", "- a\n")];
+    let files = files.map(|(name, text)| File {
+        directory: Directory::Metadata,
+        name: name.to_owned(),
+        bytes: text.into(),
+    });
+    let content = Content::from_parts(BTreeMap::new(), files.into(), &Limits::default()).unwrap();
+    for encoding in [Encoding::Plain, Encoding::Gzip] {
+        let encoded = |metadata_as_upstream| {
+            let options = Options { encoding, metadata_as_upstream, ..Options::default() };
+            encode(&content, &options).unwrap().remove(0)
+        };
+        let exposes = |config_map: &ConfigMap| {
+            let decoded = decode(&[config_map.clone()], &Limits::default()).unwrap();
+            decoded.exposes_metadata(config_map)
+        };
+        assert!(!exposes(&encoded(false)), "{encoding}");
+        assert!(exposes(&encoded(true)), "{encoding}");
+        let mut config_map = encoded(false);
+        move_value(&mut config_map, "object.yaml");
+        assert!(exposes(&config_map), "{encoding}");
+        let mut config_map = encoded(false);
+        move_value(&mut config_map, "text.yaml");
+        assert!(!exposes(&config_map), "{encoding}");
+    }
+}
+
+#[test]
+fn an_annotation_of_upstream_that_the_bundle_does_not_have_is_an_error() {
+    for key in UPSTREAM {
+        let mut config_map = encoded(Encoding::Plain);
+        config_map.metadata.annotations.insert(key.to_owned(), "forged".to_owned());
+        assert!(error(config_map).contains(key));
+    }
 }
 
 #[test]

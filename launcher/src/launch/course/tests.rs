@@ -7,8 +7,8 @@ use serde_json::json;
 use super::*;
 use crate::launch::decision::JobOwnership;
 use crate::launch::judge::tests::{
-    CONFIG_MAP, IMAGE, JOB, TOOL, attempt, deadlines, empty, ended, filled, job, read, seen,
-    unpacking,
+    CONFIG_MAP, IMAGE, JOB, TOOL, attempt, deadlines, empty, ended, filled, filled_from, job, read,
+    seen, unpacking,
 };
 use crate::object::Facts;
 use crate::{Options, Request, Strategy};

@@ -3,7 +3,7 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerStatus, Event, Pod};
 use kube::ResourceExt;
-use unlade_config_map::protocol::outcome;
+use unlade_config_map::protocol::outcome::{self, Outcome};
 use unlade_diagnose::{INSTALL_CONTAINER, UNPACK_CONTAINER};
 
 use super::Attempt;
@@ -83,13 +83,20 @@ pub(super) fn is_running(pod: &Pod) -> bool {
 /// with the digest of the content, according to the termination message of the unpacker.
 pub(super) fn writers<'s>(seen: &'s Seen, attempt: &Attempt, name: &str) -> Vec<(&'s Pod, String)> {
     let written = |pod: &Pod| {
-        let ended = unpack(pod)?.state.as_ref()?.terminated.as_ref()?;
-        let outcomes = outcome::parse(ended.message.as_deref()?).into_iter();
-        let mut written = outcomes.filter(|it| it.verdict.is_success() && it.config_map == name);
+        let mut written = outcomes(pod, name).filter(|it| it.verdict.is_success());
         written.find_map(|outcome| outcome.digest)
     };
     let pods = attempt_pods(seen, attempt).into_iter();
     pods.filter_map(|pod| Some((pod, written(pod)?))).collect()
+}
+
+/// Returns the outcomes for the ConfigMap `name`, according to the termination message of the
+/// unpacker.
+pub(super) fn outcomes(pod: &Pod, name: &str) -> impl Iterator<Item = Outcome> {
+    let terminated = unpack(pod).and_then(|status| status.state.as_ref()?.terminated.as_ref());
+    let message = terminated.and_then(|ended| ended.message.as_deref());
+    let outcomes = message.map(outcome::parse).unwrap_or_default().into_iter();
+    outcomes.filter(move |it| it.config_map == name)
 }
 
 /// Checks whether this event reports that the image is on the node, because the kubelet has pulled

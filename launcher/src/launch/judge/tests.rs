@@ -36,15 +36,22 @@ pub(in crate::launch) fn read<T: serde::de::DeserializeOwned>(value: Value) -> T
     serde_json::from_value(value).unwrap()
 }
 
-/// Returns the ConfigMap that the attempt `by` has filled.
+/// Returns the ConfigMap that the attempt `by` has filled from [`IMAGE`].
 pub(in crate::launch) fn filled(by: &str) -> ConfigMap {
+    filled_from(IMAGE, by)
+}
+
+/// Returns the ConfigMap that the attempt `by` has filled from `image`.
+pub(in crate::launch) fn filled_from(image: &str, by: &str) -> ConfigMap {
     let file = File {
         directory: Directory::Manifests,
         name: "csv.yaml".into(),
         bytes: b"kind: ClusterServiceVersion\n".to_vec(),
     };
     let reading = Content::assemble(vec![file], &Limits::default()).unwrap();
-    let options = encode::Options::default().with_attempt(Some(by.to_owned()));
+    let options = encode::Options::default()
+        .with_attempt(Some(by.to_owned()))
+        .with_source_image(Some(image.to_owned()));
     let mut config_map: ConfigMap =
         read(serde_json::to_value(&encode(&reading.content, &options).unwrap()[0]).unwrap());
     config_map.metadata.uid = Some(CONFIG_MAP.into());

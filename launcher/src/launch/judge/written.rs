@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::ResourceExt;
-use unlade_bundle::Limits;
-use unlade_config_map::{decode, mark};
+use unlade_config_map::mark;
+use unlade_config_map::protocol::outcome::Verdict;
+use unlade_text::excerpt;
 
-use super::pod_progress::{attempt_pods, is_running, writers};
+use super::pod_progress::{attempt_pods, is_running, outcomes, writers};
 use super::{Attempt, Conclusion, Judge, State, Waiting, Written};
+use crate::launch::content::decode_written;
 use crate::launch::decision::{AttemptEnd, JobOwnership};
 use crate::launch::image::{Comparison, Sighting, compare, compare_writer};
 use crate::launch::watch::{Presence, Seen, is_over};
@@ -77,7 +79,7 @@ impl Judge<'_> {
         let decoded = self.decoded.take().filter(|(of, _)| of.is_some() && *of == version);
         let (_, digest) = match decoded {
             Some(decoded) => self.decoded.insert(decoded),
-            None => self.decoded.insert((version, decode_digest(config_map)?)),
+            None => self.decoded.insert((version, decode_digest(config_map, self.attempt)?)),
         };
         verify_writers(&config_map.name_any(), digest.as_deref(), seen, self.attempt)
     }
@@ -97,20 +99,25 @@ pub(in crate::launch) fn verify_content(
     seen: &Seen,
     attempt: &Attempt,
 ) -> Result<(), Failure> {
-    let digest = decode_digest(config_map)?;
+    let digest = decode_digest(config_map, attempt)?;
     verify_writers(&config_map.name_any(), digest.as_deref(), seen, attempt)
 }
 
-/// Returns the digest of content that matches its marks.
-fn decode_digest(config_map: &ConfigMap) -> Result<Option<String>, Failure> {
-    let decoded = decode(&[config_map.into()], &Limits::default());
-    let decoded =
-        decoded.map_err(|error| changed(&config_map.name_any(), &unlade_text::chain(&error)))?;
+/// Returns the digest of content that matches its marks and names the requested image.
+fn decode_digest(config_map: &ConfigMap, attempt: &Attempt) -> Result<Option<String>, Failure> {
+    let name = config_map.name_any();
+    let decoded = decode_written(config_map).map_err(|how| changed(&name, &how))?;
+    let image = decoded.source_image.as_deref().unwrap_or_default();
+    if image != attempt.wanted.bundle.as_str() {
+        let how = format!("it names the image {:?}", excerpt::shorten(image));
+        return Err(changed(&name, &how));
+    }
     Ok(decoded.digest)
 }
 
 /// Verifies that the content of the ConfigMap `name`, whose digest was `found`, is the content that
-/// the pods of the attempt wrote.
+/// the pods of the attempt wrote. A message that names no content counts only if the Job has no
+/// other pod that may have written it.
 fn verify_writers(
     name: &str,
     found: Option<&str>,
@@ -118,13 +125,37 @@ fn verify_writers(
     attempt: &Attempt,
 ) -> Result<(), Failure> {
     let Some(found) = found else { return Ok(()) };
-    match writers(seen, attempt, name).into_iter().find(|(_, written)| written != found) {
-        Some((_, written)) => {
-            let how = format!("the digest of its content is {found}, and a pod wrote {written}");
-            Err(changed(name, &how))
-        }
-        None => Ok(()),
+    let writers = writers(seen, attempt, name);
+    if let Some((_, written)) = writers.iter().find(|(_, written)| written != found) {
+        let how = format!("the digest of its content is {found}, and a pod wrote {written}");
+        return Err(changed(name, &how));
     }
+    let pods = attempt_pods(seen, attempt);
+    let wrote_nothing = |pod: &&Pod| outcomes(pod, name).any(|it| wrote_nothing(it.verdict));
+    if writers.is_empty()
+        && !pods.is_empty()
+        && !lacks_pods(seen, attempt)
+        && pods.iter().all(wrote_nothing)
+    {
+        return Err(changed(name, "no pod wrote it"));
+    }
+    Ok(())
+}
+
+/// Checks whether the unpacker certainly wrote nothing. After a temporary failure, the response to
+/// a successful request may have been lost.
+fn wrote_nothing(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Usage
+            | Verdict::BadBundle
+            | Verdict::Unreadable
+            | Verdict::TooLarge
+            | Verdict::Configuration
+            | Verdict::NoConfigMap
+            | Verdict::Untrusted
+            | Verdict::System
+    )
 }
 
 fn changed(name: &str, how: &str) -> Failure {
@@ -163,11 +194,7 @@ pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison 
     // have taken a pod away from the Job and changed its image.
     let is_adopted = attempt.ownership != JobOwnership::Own;
     match comparison {
-        Comparison::Same(mut images) if is_adopted || lacks_pods(seen, attempt) => {
-            if !attempt.wanted.bundle.is_digest() {
-                (images.bundle.digest, images.bundle.digest_source) = (None, None);
-                return Comparison::Open(images, None);
-            }
+        Comparison::Same(images) if is_adopted || lacks_pods(seen, attempt) => {
             let job = &attempt.job;
             let message = format!(
                 "no pod shows that it wrote the content, and a pod of the Job {job} that was not observed may have used another image"

@@ -120,7 +120,7 @@ async fn the_secret_of_a_dropped_launch_belongs_to_the_job_which_another_launch_
             LaunchUpdate::Event(event) => {
                 if let Step::Adopted { differs, .. } = event.step {
                     assert!(!differs);
-                    server.fill("");
+                    write(&server, "-1");
                 }
             }
             LaunchUpdate::Ended(result) => break drop(result.unwrap()),

@@ -146,11 +146,12 @@ fn content_of_an_unknown_image_is_withdrawn_unless_it_is_verified_by_then() {
         let failure = failure(Reason::ImageUnverified);
         progress_after(&seen, Some(attempt), failure, true, returned)
     };
-    let filled = || found(filled(JOB));
-    assert_eq!(unverified(&attempt, two.clone(), vec![filled()]), "seal");
-    let unsealed = Returned::Seal(Box::new(super::filled(JOB)), None);
-    assert_eq!(unverified(&attempt, two, vec![filled(), unsealed]), "withdraw");
+    let image = attempt.wanted.bundle.to_string();
+    let filled = || filled_from(&image, JOB);
+    assert_eq!(unverified(&attempt, two.clone(), vec![found(filled())]), "seal");
+    let unsealed = Returned::Seal(Box::new(filled()), None);
+    assert_eq!(unverified(&attempt, two, vec![found(filled()), unsealed]), "withdraw");
     // The watch of the pods was behind that of the ConfigMap.
-    assert_eq!(unverified(&attempt, job(&json!([])), vec![filled()]), "written");
-    assert_eq!(unverified(&other, job(&json!([])), vec![filled()]), "withdraw");
+    assert_eq!(unverified(&attempt, job(&json!([])), vec![found(filled())]), "written");
+    assert_eq!(unverified(&other, job(&json!([])), vec![found(filled())]), "withdraw");
 }

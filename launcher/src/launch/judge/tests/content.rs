@@ -1,3 +1,5 @@
+use unlade_bundle::annotation::SOURCE_IMAGE;
+
 use super::*;
 
 /// Pods that were not observed from their creation.
@@ -17,6 +19,11 @@ fn created(mut pod: Pod, second: u8) -> Pod {
 
 fn digest() -> ImageReference {
     ImageReference::parse(&format!("registry.example/etcd@sha256:{HEX}")).unwrap()
+}
+
+/// Returns the ConfigMap that the attempt `by` has filled from the image with the digest.
+fn filled(by: &str) -> ConfigMap {
+    filled_from(digest().as_str(), by)
 }
 
 /// Returns an attempt whose images have digests.
@@ -183,6 +190,31 @@ fn more_pods_than_a_job_creates_end_the_attempt() {
     assert_eq!((pods(64), pods(65)), ("written".to_owned(), "fatal Conflict".to_owned()));
 }
 
+/// A user who can change the ConfigMap can write the mark of the attempt.
+#[test]
+fn content_that_names_another_image_is_a_conflict() {
+    for image in [None, Some("registry.example/other:1")] {
+        let mut config_map = super::filled(JOB);
+        let annotations = config_map.metadata.annotations.as_mut().unwrap();
+        annotations.remove(SOURCE_IMAGE);
+        annotations.extend(image.map(|image| (SOURCE_IMAGE.to_owned(), image.to_owned())));
+        let running = unpacking("a", "Running", &json!({"running": {}}));
+        let seen = seen(config_map, job(&json!([])), vec![running]);
+        assert_eq!(short(&judged(&seen, 5).state), "retryable Conflict", "{image:?}");
+    }
+}
+
+#[test]
+fn content_that_olm_reads_in_another_way_is_a_conflict() {
+    let mut config_map = super::filled(JOB);
+    let text = config_map.data.as_mut().unwrap().remove("csv.yaml").unwrap();
+    let bytes = k8s_openapi::ByteString(text.into_bytes());
+    config_map.binary_data = Some([("csv.yaml".to_owned(), bytes)].into());
+    let running = unpacking("a", "Running", &json!({"running": {}}));
+    let seen = seen(config_map, job(&json!([])), vec![running]);
+    assert_eq!(short(&judged(&seen, 5).state), "retryable Conflict");
+}
+
 #[test]
 fn content_that_the_pod_did_not_write_is_a_conflict() {
     let content = filled(JOB).annotations()[mark::DIGEST].clone();
@@ -192,6 +224,9 @@ fn content_that_the_pod_did_not_write_is_a_conflict() {
             .to_string()
     };
     let without_digest = json!([{"configMap": "etcd", "verdict": "written", "files": 1}]);
+    let failed = |verdict: &str, config_map: &str| {
+        json!([{"configMap": config_map, "verdict": verdict, "message": "m"}]).to_string()
+    };
     let ended = |name: &str, message: &str| {
         let state = json!({"terminated": {"exitCode": 0, "message": message}});
         unpacking(name, "Succeeded", &state)
@@ -204,8 +239,11 @@ fn content_that_the_pod_did_not_write_is_a_conflict() {
         ("that of another ConfigMap", wrote("written", "backup", &other), "written"),
         ("an older unpacker's message", without_digest.to_string(), "written"),
         ("no message", String::new(), "written"),
+        ("none", failed("badBundle", "etcd"), "retryable Conflict"),
+        ("none of another ConfigMap", failed("badBundle", "backup"), "written"),
+        ("none that it knows of", failed("temporary", "etcd"), "written"),
     ] {
-        let seen = seen(filled(JOB), job(&json!([])), vec![ended("a", &message)]);
+        let seen = seen(super::filled(JOB), job(&json!([])), vec![ended("a", &message)]);
         assert_eq!(short(&judged(&seen, 5).state), expected, "{name}");
     }
     // A user with permission to create pods can create a newer one with the Job as its owner.
@@ -213,7 +251,7 @@ fn content_that_the_pod_did_not_write_is_a_conflict() {
         created(ended("a", &wrote("written", "etcd", &other)), 0),
         created(unpacking("b", "Pending", &json!({"waiting": {}})), 1),
     ];
-    let seen = seen(filled(JOB), job(&json!([])), pods);
+    let seen = seen(super::filled(JOB), job(&json!([])), pods);
     assert_eq!(short(&judged(&seen, 5).state), "retryable Conflict", "the newest has no message");
 }
 

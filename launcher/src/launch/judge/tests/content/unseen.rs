@@ -39,23 +39,25 @@ fn content_of_an_adopted_job_counts_once_a_pod_names_it() {
 }
 
 #[test]
-fn the_digest_of_a_tag_is_unknown_unless_a_pod_of_an_adopted_job_names_the_content() {
-    let attempt = Attempt { ownership: JobOwnership::Same, ..attempt(Strategy::Inject) };
+fn content_of_a_tag_needs_the_message_of_a_pod_of_an_adopted_job_too() {
     let running = unpacking("a", "Running", &json!({"running": {}}));
     let mut ended = running.clone();
     ended.status.as_mut().unwrap().phase = Some("Succeeded".to_owned());
-    let digest = |pod: Pod| {
-        let mut budget = Budget::new(deadlines(), Duration::ZERO);
-        let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
-        let seen = seen(filled(JOB), job(&json!([])), vec![pod]);
-        match judge.judge(&seen, Duration::from_secs(5)).state {
-            State::Ended(Conclusion::Written(written)) => Some(written.images.bundle.digest),
-            State::Ended(_) | State::Waiting(_) => None,
-        }
-    };
-    assert_eq!(digest(running.clone()), None, "it waits");
-    assert_eq!(digest(wrote(running)), Some(Some(format!("sha256:{HEX}"))));
-    assert_eq!(digest(ended), Some(None));
+    for ownership in [JobOwnership::Same, JobOwnership::Other] {
+        let attempt = Attempt { ownership, ..attempt(Strategy::Inject) };
+        let judged = |pod: &Pod, now: u64| {
+            let mut budget = Budget::new(deadlines(), Duration::ZERO);
+            let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
+            let seen = seen(filled_from(IMAGE, JOB), job(&json!([])), vec![pod.clone()]);
+            // The first judgement begins to wait for the report.
+            drop(judge.judge(&seen, Duration::from_secs(5)));
+            short(&judge.judge(&seen, Duration::from_secs(now)).state)
+        };
+        assert_eq!(judged(&running, 6), "waiting");
+        assert_eq!(judged(&running, 36), "retryable ImageUnverified");
+        assert_eq!(judged(&wrote(running.clone()), 6), "written");
+        assert_eq!(judged(&ended, 6), "retryable ImageUnverified");
+    }
 }
 
 /// Before 1.33, Kubernetes does not count the specifications of a pod.
@@ -122,7 +124,7 @@ fn a_tag_is_another_image_if_someone_may_have_changed_the_pod() {
         status.init_container_statuses.as_mut().unwrap()[0].image_id = tool();
         let mut budget = Budget::new(deadlines(), Duration::ZERO);
         let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
-        let seen = seen(filled(JOB), job(&json!([])), vec![pod]);
+        let seen = seen(filled_from(IMAGE, JOB), job(&json!([])), vec![pod]);
         short(&judge.judge(&seen, Duration::from_secs(5)).state)
     };
     assert_eq!(judged(IMAGE, 2), "written");
