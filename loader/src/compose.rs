@@ -43,10 +43,16 @@ pub(crate) fn compose(source: Source<'_>, reader: &yaml::Reader) -> Result<Loade
     let annotations = if has_annotations { content.annotations() } else { &metadata.annotations };
     let channels = Channels::read(annotations, &mut findings);
     let mut bundle = fill(&objects, &mut metadata, &channels, &mut findings);
-    let Objects { found, skipped, packages, .. } = objects;
+    let Objects { found, skipped, package, other_packages, .. } = objects;
     let mut used = metadata.used;
-    let package_manifest = choose_package(packages, &bundle, &mut used, &mut findings)
-        .unwrap_or_else(|| PackageManifest::new(&channels, &bundle.csv_name));
+    let package_manifest = match package {
+        Some((key, manifest)) => {
+            used.extend(other_packages.iter().chain([&key]));
+            check_packages(key, &manifest, &other_packages, &bundle, &mut findings);
+            manifest
+        }
+        None => PackageManifest::new(&channels, &bundle.csv_name),
+    };
     report_skipped(&skipped, &used, &mut findings);
 
     source.image.unwrap_or_default().clone_into(&mut bundle.bundle_path);
@@ -55,34 +61,28 @@ pub(crate) fn compose(source: Source<'_>, reader: &yaml::Reader) -> Result<Loade
     Ok(Loaded { bundle, package_manifest, report: findings.into_vec() })
 }
 
-/// Chooses the PackageManifest among the files: the first one by key (design 004.18).
-fn choose_package<'a>(
-    packages: Vec<(&'a str, PackageManifest)>,
+/// Reports the PackageManifests that are dropped: all but the first one by key (design 004.18).
+/// Also reports one that names another package than the annotations.
+fn check_packages(
+    first: &str,
+    manifest: &PackageManifest,
+    others: &[&str],
     bundle: &Bundle,
-    used: &mut BTreeSet<&'a str>,
     findings: &mut Findings,
-) -> Option<PackageManifest> {
-    let mut found: Option<(&str, PackageManifest)> = None;
-    for (key, manifest) in packages {
-        used.insert(key);
-        if let Some((first, _)) = &found {
-            let message = format!(
-                "the package manifest is dropped: {first} is one too, so remove one of them"
-            );
-            findings.push(Finding::new(Reason::Shadowed, key, message));
-            continue;
-        }
-        if manifest.package_name != bundle.package_name {
-            let message = format!(
-                "the package manifest names the package {:?}, but the annotations name {:?}",
-                excerpt::shorten(&manifest.package_name),
-                excerpt::shorten(&bundle.package_name)
-            );
-            findings.push(Finding::new(Reason::InvalidValue, key, message));
-        }
-        found = Some((key, manifest));
+) {
+    if manifest.package_name != bundle.package_name {
+        let message = format!(
+            "the package manifest names the package {:?}, but the annotations name {:?}",
+            excerpt::shorten(&manifest.package_name),
+            excerpt::shorten(&bundle.package_name)
+        );
+        findings.push(Finding::new(Reason::InvalidValue, first, message));
     }
-    found.map(|(_, manifest)| manifest)
+    for &key in others {
+        let message =
+            format!("the package manifest is dropped: {first} is one too, so remove one of them");
+        findings.push(Finding::new(Reason::Shadowed, key, message));
+    }
 }
 
 /// Reports the files that contributed nothing to the bundle.

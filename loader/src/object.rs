@@ -80,9 +80,11 @@ pub(crate) struct Objects<'a> {
     pub(crate) provided: Vec<Api>,
     /// The files that are not objects.
     pub(crate) skipped: Vec<Skipped<'a>>,
-    /// The PackageManifests among the files, with their keys. Such a file is either not an object,
+    /// The first PackageManifest among the files, with its key. Such a file is either not an object,
     /// or an object of the kind PackageManifest.
-    pub(crate) packages: Vec<(&'a str, PackageManifest)>,
+    pub(crate) package: Option<(&'a str, PackageManifest)>,
+    /// The keys of the other PackageManifests, whose values may need much memory together.
+    pub(crate) other_packages: Vec<&'a str>,
     /// The group, kind, namespace and name of each object, and the first key with this object.
     seen: HashMap<[String; 4], String>,
 }
@@ -162,7 +164,11 @@ pub(crate) fn read<'a>(
             }
             if read.error.is_some() || kind_of(tree.root()) == package_manifest::KIND {
                 let found = package_manifest::read(candidate, reader).map_err(exhausted)?;
-                objects.packages.extend(found.map(|manifest| (key, manifest)));
+                match found {
+                    Some(_) if objects.package.is_some() => objects.other_packages.push(key),
+                    Some(manifest) => objects.package = Some((key, manifest)),
+                    None => {}
+                }
             }
         }
         let unread = read.unread;

@@ -51,7 +51,9 @@ pub(crate) fn derive(
     let gvk = |api| Gvk::from(api).to_property().escape_html();
     properties.extend(basis.provided.iter().map(gvk));
     let mut seen = HashSet::new();
-    properties.retain(|property| seen.insert(property.clone()));
+    let is_first: Vec<_> = properties.iter().map(|property| seen.insert(property)).collect();
+    let mut is_first = is_first.into_iter();
+    properties.retain(|_| is_first.next().unwrap_or_default());
     properties
 }
 

@@ -107,7 +107,7 @@ fn hostile_config_maps_stay_within_their_memory_and_work() {
         let items = items.join("\n");
         format!("a: &a {long}\n{list}:\n{items}\n")
     };
-    let families: [(&str, Vec<(String, String)>); 11] = [
+    let families: [(&str, Vec<(String, String)>); 12] = [
         ("aliases in the CSV", file("csv.yaml", aliases(9_400))),
         ("aliases that fit in the CSV", file("csv.yaml", aliases(500))),
         ("aliases in properties", file("properties.yaml", listed("properties"))),
@@ -156,11 +156,24 @@ fn hostile_config_maps_stay_within_their_memory_and_work() {
             "wrong values",
             file("csv.yaml", format!("{csv}spec: {{skips: [{}]}}\n", "1,".repeat(500_000))),
         ),
+        ("package manifests", package_manifests()),
         ("zeros", (0..20).map(|n| (format!("f{n}"), "\0".repeat(MIB))).collect()),
     ];
     for (name, files) in families {
         load_within_limits(&turn, name, files);
     }
+}
+
+/// Returns files whose empty channels need 24 times their size in memory.
+fn package_manifests() -> Vec<(String, String)> {
+    let manifest = |n_channels: usize| {
+        let channels = vec!["{}"; n_channels].join(",");
+        format!("{{\"kind\":\"PackageManifest\",\"packageName\":\"a\",\"channels\":[{channels}]}}")
+    };
+    let long = (0..10).map(|n| (format!("a{n}"), manifest(800_000)));
+    // Each has as many channels as are read.
+    let short = (0..200).map(|n| (format!("b{n}"), manifest(10_000)));
+    long.chain(short).collect()
 }
 
 /// Writes a bundle as `unlade load` does.
@@ -199,6 +212,37 @@ fn bundles_of_as_many_aliases_as_are_read_are_written_within_256_mib() {
         });
         println!("as YAML {as_yaml}: {} MiB", peak / MIB);
         assert!(peak < 256 * MIB, "as YAML {as_yaml}: {} MiB", peak / MIB);
+    }
+}
+
+/// As a value in memory, each item of a list needs several hundred bytes.
+#[test]
+fn bundles_of_lists_of_many_items_are_written_within_256_mib() {
+    let turn = turn();
+    let list = |item: fn(usize) -> String, n| (0..n).map(item).collect::<Vec<_>>().join(",");
+    for (n, is_read) in [(10_000, true), (230_000, false)] {
+        let kinds = list(|n| format!("{{\"kind\":\"{n}\"}}"), n);
+        let types = list(|n| format!("{{\"type\":\"{n}\"}}"), n);
+        let csv = format!(
+            "{{\"kind\":\"ClusterServiceVersion\",\"metadata\":{{\"name\":\"x\"}},\"spec\":{{\
+             \"apiservicedefinitions\":{{\"owned\":[{kinds}],\"required\":[{kinds}]}},\
+             \"customresourcedefinitions\":{{\"required\":[{kinds}]}}}}}}"
+        );
+        let files = [
+            file("csv.json", csv),
+            file("dependencies.yaml", format!("{{\"dependencies\":[{types}]}}")),
+            file("properties.yaml", format!("{{\"properties\":[{types}]}}")),
+        ];
+        let config_map = config_map(&files.concat());
+        let ((), peak) = peak(&turn, || {
+            let loaded = load(&config_map).0.unwrap();
+            let n_read = if is_read { n } else { 0 };
+            assert_eq!(loaded.bundle.dependencies.len(), n_read);
+            assert_eq!(loaded.bundle.owned_api_services.len(), n_read);
+            write(&loaded, true);
+        });
+        println!("{n} items: {} MiB", peak / MIB);
+        assert!(peak < 256 * MIB, "{n} items: {} MiB", peak / MIB);
     }
 }
 

@@ -22,6 +22,10 @@ use unlade_yaml::json::{Kind, Value, is_folded};
 
 use crate::{Finding, Findings, Reason};
 
+/// The maximum number of items of a list. In memory, a small item needs many times the size of its
+/// text. The lists of published bundles have some hundred items.
+pub const MAX_ITEMS: usize = 10_000;
+
 /// A reader of the values of one file, which reports values of the wrong type.
 #[derive(Debug)]
 pub struct Reader<'r> {
@@ -58,11 +62,20 @@ impl<'r> Reader<'r> {
         items.into_iter().map(|item| self.string(Some(item), path)).collect()
     }
 
-    /// Reads the items of a list.
+    /// Reads the items of a list. One with more than [`MAX_ITEMS`] is dropped.
     pub fn items<'a>(&mut self, value: Option<Value<'a>>, path: &str) -> Vec<Value<'a>> {
         match value.map(|value| (value, value.kind())) {
             None | Some((_, Kind::Null)) => Vec::new(),
-            Some((value, Kind::Array)) => value.items().collect(),
+            Some((value, Kind::Array)) => {
+                let items: Vec<_> = value.items().take(MAX_ITEMS + 1).collect();
+                if items.len() > MAX_ITEMS {
+                    self.invalid(format!(
+                        "{path} has more than {MAX_ITEMS} items, so unlade drops them"
+                    ));
+                    return Vec::new();
+                }
+                items
+            }
             Some((value, _)) => {
                 self.mismatch(path, value, "a list");
                 Vec::new()

@@ -548,10 +548,17 @@ fn names_that_kubernetes_rejects_are_not_copied() {
 
 #[test]
 fn the_number_of_provided_apis_is_bounded() {
-    let versions: Vec<_> = (0..10_001).map(|n| format!("{{name: v{n}}}")).collect();
-    let crd = CRD.replace("{name: v1}", &versions.join(", "));
-    let loaded = load_files(&[("manifests/crd.yaml", &crd)]);
+    let crd = |n_versions: usize| {
+        let versions: Vec<_> = (0..n_versions).map(|n| format!("{{name: w{n}}}")).collect();
+        CRD.replace("{name: v1}", &versions.join(", "))
+    };
+    let (most, many) = (crd(6_000), crd(6_000).replace("example.com", "example.org"));
+    let loaded = load_files(&[("manifests/a.yaml", &most), ("manifests/b.yaml", &many)]);
     assert_eq!(loaded.bundle.provided_apis.len(), 10_000);
+    assert_eq!(reported(&loaded), [(Reason::InvalidValue, "b.yaml")]);
+
+    let loaded = load_files(&[("manifests/crd.yaml", &crd(10_001))]);
+    assert_eq!(loaded.bundle.provided_apis.len(), 0);
     assert_eq!(reported(&loaded), [(Reason::InvalidValue, "crd.yaml")]);
 }
 

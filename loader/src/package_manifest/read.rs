@@ -1,6 +1,6 @@
 //! Reads a PackageManifest resource among the files of a bundle.
 
-use unlade_bundle::typed::{field, scalar_text};
+use unlade_bundle::typed::{MAX_ITEMS, field, scalar_text};
 use unlade_yaml::{
     self as yaml,
     json::{Kind, Value},
@@ -35,7 +35,8 @@ pub(crate) fn read(
     Ok(manifest.filter(|manifest| !manifest.package_name.is_empty()))
 }
 
-/// An error: a value does not have the type of the field of a PackageManifest.
+/// An error: a value does not have the type of the field of a PackageManifest, or a list is too
+/// long.
 struct Mismatch;
 
 fn manifest(root: Value<'_>) -> Result<PackageManifest, Mismatch> {
@@ -57,7 +58,9 @@ fn channels(root: Value<'_>) -> Result<Vec<Channel>, Mismatch> {
         })
     };
     match channels.kind() {
-        Kind::Array => channels.items().map(channel).collect(),
+        Kind::Array if channels.items().count() <= MAX_ITEMS => {
+            channels.items().map(channel).collect()
+        }
         _ => Err(Mismatch),
     }
 }
