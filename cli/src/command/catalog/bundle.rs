@@ -16,6 +16,10 @@ use crate::{
     source::{self, Images},
 };
 
+/// The maximum memory for the objects of a bundle, in bytes. Those of the largest published bundle
+/// need some ten MiB.
+const MAX_MEMORY: usize = 64 << 20;
+
 /// Checks whether `path` is a bundle directory: a directory with the two directories of a bundle,
 /// which are not links (operator-registry `isBundle`).
 pub(super) fn is_directory(path: &Path) -> bool {
@@ -88,7 +92,7 @@ fn read_and_render(
         (_, Some(template)) => expand(template, &loaded)?,
         (_, None) => String::new(),
     };
-    let objects = objects(&reading);
+    let objects = objects(&reading).map_err(failed)?;
     let source = Source {
         package: &loaded.bundle.package_name,
         image: &image,
@@ -117,15 +121,30 @@ fn check(loaded: &Loaded) -> Result<(), Unrendered> {
 }
 
 /// Decodes the objects in the manifests.
-fn objects(reading: &Reading) -> Vec<Tree> {
-    reading.content.files().iter().filter_map(object).collect()
+fn objects(reading: &Reading) -> Result<Vec<Tree>, Unrendered> {
+    let (mut objects, mut memory) = (Vec::new(), 0);
+    for tree in decode_objects(reading.content.files()) {
+        let (_, Some(tree)) = tree else { continue };
+        memory += tree.memory();
+        if memory > MAX_MEMORY {
+            return Err(Unrendered::Memory);
+        }
+        objects.push(tree);
+    }
+    Ok(objects)
 }
 
-/// Decodes the object in a file. Upstream skips files that do not decode, and hidden files.
-fn object(file: &File) -> Option<Tree> {
-    let is_read = file.directory == Directory::Manifests && !file.name.starts_with('.');
-    let decode = || yaml::decode_unstructured(&file.bytes, &yaml::Limits::default()).ok()?.object;
-    is_read.then(decode).flatten()
+/// Decodes the object in each file. Upstream skips files that do not decode, and hidden files. The
+/// files share one budget.
+fn decode_objects<'f>(
+    files: impl IntoIterator<Item = &'f File>,
+) -> impl Iterator<Item = (&'f File, Option<Tree>)> {
+    let reader = yaml::Reader::new(&yaml::Limits::default());
+    files.into_iter().map(move |file| {
+        let is_read = file.directory == Directory::Manifests && !file.name.starts_with('.');
+        let decode = || reader.decode_unstructured(&file.bytes).ok()?.object;
+        (file, is_read.then(decode).flatten())
+    })
 }
 
 /// Removes all ClusterServiceVersions except the first one, as upstream's reader of directories
@@ -135,14 +154,13 @@ fn keep_first_csv(
     limits: &unlade_bundle::Limits,
 ) -> Result<Reading, unlade_bundle::content::Error> {
     let mut n_csvs = 0;
-    let mut files = reading.content.files().to_vec();
-    files.retain(|file| {
-        let kind =
-            object(file).and_then(|tree| Some(tree.root().get("kind")?.as_str()?.to_owned()));
-        let is_csv = kind.as_deref() == Some(csv::KIND);
+    let kept = decode_objects(reading.content.files()).filter(|(_, tree)| {
+        let kind = tree.as_ref().and_then(|tree| tree.root().get("kind")?.as_str());
+        let is_csv = kind == Some(csv::KIND);
         n_csvs += usize::from(is_csv);
         !is_csv || n_csvs == 1
     });
+    let files = kept.map(|(file, _)| file.clone()).collect();
     let annotations = reading.content.annotations().clone();
     let content = Content::from_parts(annotations, files, limits)?;
     Ok(Reading { content, findings: reading.findings })
@@ -184,7 +202,31 @@ pub(crate) enum Unrendered {
     /// The name of a CRD in the ClusterServiceVersion does not contain a group.
     #[error("the CRD name {name:?} does not have the form <plural>.<group>")]
     CrdName { name: String },
+    /// The objects need too much memory together.
+    #[error("the objects need more than {} MiB of memory", MAX_MEMORY >> 20)]
+    Memory,
     /// The bundle lacks something.
     #[error(transparent)]
     Incomplete(#[from] render::BundleError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_for_all_objects_is_limited() {
+        let file = |n: usize| File {
+            directory: Directory::Manifests,
+            name: format!("{n}.yaml"),
+            bytes: format!("{{\"kind\":\"A\",\"a\":[{}[]]}}", "[],".repeat(300_000)).into(),
+        };
+        let objects = |n_files: usize| {
+            let files = (0..n_files).map(file).collect();
+            let reading = Content::assemble(files, &unlade_bundle::Limits::default());
+            objects(&reading.unwrap()).map(|objects| objects.len())
+        };
+        assert_eq!(objects(1).unwrap(), 1);
+        assert!(matches!(objects(20), Err(Unrendered::Memory)));
+    }
 }

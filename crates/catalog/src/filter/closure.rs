@@ -10,7 +10,7 @@ const MAX_ADDED: usize = 1_000;
 /// Adds entries to `kept` until the graph is valid, the lowest versions first. `entries` are those
 /// of a valid channel, and `kept` has at least one of them. `rank` returns the rank of the version
 /// of an entry. Returns the names that were added. Each step looks at all entries and edges, and
-/// takes their number from `budget`; without a budget, all are kept.
+/// takes the [cost](visit) of their names from `budget`; without a budget, all are kept.
 pub(super) fn complete<'e>(
     entries: &'e [Entry],
     rank: impl Fn(&str) -> usize,
@@ -19,7 +19,8 @@ pub(super) fn complete<'e>(
 ) -> Vec<&'e str> {
     let mut added = Vec::new();
     let mut sources = None;
-    let size: usize = entries.iter().map(|entry| 1 + entry.targets().count()).sum();
+    let visits = |entry: &Entry| visit(&entry.name) + entry.targets().map(visit).sum::<usize>();
+    let size: usize = entries.iter().map(visits).sum();
     while added.len() < MAX_ADDED
         && let Some(rest) = budget.checked_sub(size)
     {
@@ -48,6 +49,11 @@ pub(super) fn complete<'e>(
         }
     }
     added
+}
+
+/// Returns the cost of a visit of an entry or edge, whose name is hashed and compared.
+fn visit(name: &str) -> usize {
+    1 + name.len() / 16
 }
 
 /// From where each entry of a channel can be reached.
@@ -83,15 +89,32 @@ impl<'e> Sources<'e> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn without_a_budget_for_entries_and_edges_all_entries_are_added() {
-        let chain = ["d", "c", "b", "a", ""];
-        let entries = chain.array_windows().map(|[name, replaces]| Entry {
+    /// Returns the entries of a channel, each of which replaces the next one.
+    fn chain<const N: usize>(names: [&str; N]) -> Vec<Entry> {
+        let entries = names.array_windows().map(|[name, replaces]| Entry {
             name: (*name).to_owned(),
             replaces: (*replaces).to_owned(),
             ..Entry::default()
         });
-        let entries: Vec<_> = entries.collect();
+        entries.collect()
+    }
+
+    #[test]
+    fn long_names_take_more_of_the_budget() {
+        let long = ["d", "c", "b", "a"].map(|name| name.repeat(1_600));
+        let [d, c, b, a] = long.each_ref().map(String::as_str);
+        let entries = chain([d, c, b, a, ""]);
+        // Each of the two steps looks at four entries and three edges.
+        for (mut budget, expected) in [(14 * 101, vec![b]), (14 * 101 - 1, vec![b, d])] {
+            let mut kept = BTreeSet::from([a, c]);
+            let added = complete(&entries, |_| 0, &mut kept, &mut budget);
+            assert!(added == expected, "{budget}");
+        }
+    }
+
+    #[test]
+    fn without_a_budget_for_entries_and_edges_all_entries_are_added() {
+        let entries = chain(["d", "c", "b", "a", ""]);
         // Each of the two steps looks at four entries and three edges.
         for (mut budget, expected) in [(14, vec!["b"]), (13, vec!["b", "d"]), (6, vec!["d", "b"])] {
             let mut kept = BTreeSet::from(["a", "c"]);

@@ -27,6 +27,14 @@ pub(super) const FAMILIES: &[Family] = &[
         let names = count(n, |n| format!("\\\"k{n}\\\","));
         existing(&format!("\"unlade.dev/annotations\":\"[{names}\\\"k\\\"]\","), "")
     }),
+    // As many as are read.
+    response("small-maps", |n| {
+        with_field(&format!("[{}{{}}]", repeat("{\"a\":0},", n.min(270_000))))
+    }),
+    response("small-fields", |n| {
+        let fields = count(n, |n| format!("\"k{n}\":0,"));
+        with_field(&format!("{{{fields}\"k\":0}}"))
+    }),
     response("deep", |n| format!("200\n{}", "[".repeat(n)).into()),
     response("message", |n| format!("403\n{{\"message\":\"{}\"}}", repeat("\\u001b", n)).into()),
     response("causes", |n| {
@@ -81,6 +89,14 @@ pub(super) const FAMILIES: &[Family] = &[
     })
     .from(FROM_BOUNDED),
 ];
+
+/// Returns the response with an existing ConfigMap that has an unknown field.
+fn with_field(value: &str) -> Vec<u8> {
+    format!(
+        "200\n{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"x\",\"resourceVersion\":\"1\"}},\"x\":{value}}}"
+    )
+    .into()
+}
 
 /// Returns a response with the ConfigMap that is to be filled. The lists of entries each end in a
 /// comma.
