@@ -93,11 +93,13 @@ impl<'r> Retrier<'r> {
             // A request does not outlive the deadline, but gets at least the minimum timeout.
             let now = Instant::now();
             let end = (now + REQUEST_TIMEOUT).min(self.until.max(now + LEAST));
-            let mut at_least = Duration::ZERO;
+            let (mut at_least, mut is_rejected) = (Duration::ZERO, false);
             let result = match timeout_at(end, request()).await {
                 Ok(Ok(value)) => Ok(Reply::Done(value)),
                 Ok(Err(error)) => Reply::from_error(&error).ok_or_else(|| {
                     at_least = retry_after(&error);
+                    // The API server certainly has not carried out the request.
+                    is_rejected = matches!(&error, kube::Error::Api(status) if status.code == 429);
                     classify_request_error(&error, doing)
                 }),
                 Err(_) => Err(timed_out(doing, end.duration_since(now))),
@@ -109,7 +111,7 @@ impl<'r> Retrier<'r> {
                 }
                 Err(failure) => failure,
             };
-            if failure.reason == Reason::ApiUnreachable {
+            if failure.reason == Reason::ApiUnreachable && !is_rejected {
                 self.had_outage.store(true, Ordering::Relaxed);
             }
             let is_starting = failure.reason == Reason::Forbidden

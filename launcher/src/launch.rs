@@ -39,7 +39,7 @@ use tokio::time::sleep;
 use tracing::{Instrument, Span, info_span};
 
 use self::attempt::{AttemptOutcome, LaunchBaseline};
-use self::decision::Continuation;
+use self::decision::{Continuation, JobOwnership};
 use self::image::Observed;
 use self::judge::{Attempt, Budget, Written};
 use self::lent_secret::Lent;
@@ -182,19 +182,26 @@ impl Launch<'_> {
                 }
                 Err(failed) => failed,
             };
+            let is_adopted = attempt.as_ref().is_some_and(|it| it.ownership != JobOwnership::Own);
             baseline.left.extend(attempt.map(|attempt| attempt.uid));
             let after = match continuation {
                 Continuation::Fail => return Err(failure),
                 Continuation::Inject => Duration::ZERO,
                 Continuation::Retry => pauses.pause(),
             };
-            if continuation == Continuation::Retry && budget.left(self.report.elapsed()) <= after {
-                return Err(failure);
+            let now = self.report.elapsed();
+            if continuation == Continuation::Retry && budget.left(now) <= after {
+                if !is_adopted {
+                    return Err(failure);
+                }
+                // The Job of another launch took the time, so this launch makes one of its own.
+                baseline.adopts = false;
+                budget = Budget::new(self.launcher.options.deadlines, now);
             }
             let because = failure.message.clone();
             self.report.step(Step::Retrying { failure: Box::new(failure), after });
             if continuation == Continuation::Inject {
-                self.launcher.volumes.note_failure(&because);
+                self.launcher.volumes.note_failure(self.plan.namespace(), &because);
                 chosen = Chosen { strategy: Strategy::Inject, because: Some(because) };
                 self.report_strategy(&chosen);
             }
@@ -211,19 +218,30 @@ impl Launch<'_> {
         jobs: &Result<Vec<Job>, Failure>,
         assigns_uids: bool,
     ) -> Result<(ConfigMap, LaunchBaseline), Failure> {
+        let retrier = self.retrier();
+        let mut waits = backoff::REQUEST.waits();
         loop {
             let baseline = LaunchBaseline::from_found(&found, assigns_uids);
             match jobs {
-                // Fails if a Job is filling the ConfigMap from another image. Which Job an attempt
-                // adopts is decided later.
-                Ok(jobs) => _ = self.find_running_job(&baseline, jobs)?,
+                // Fails if a Job is filling the ConfigMap from another image, unless the content is
+                // reused. Which Job an attempt adopts is decided later.
+                Ok(jobs) => {
+                    if let Err(failure) = self.find_running_job(&baseline, jobs)
+                        && self.reusable(&found).await.is_none()
+                    {
+                        return Err(failure);
+                    }
+                }
                 Err(failure) if !self.is_adapted(&found) => return Err(failure.clone()),
                 Err(_) => {}
             }
-            match self.adapt(found).await? {
-                Some(adapted) => return Ok((adapted, baseline)),
-                None => found = self.prepare().await?.config_map,
+            if let Some(adapted) = self.adapt(found).await? {
+                return Ok((adapted, baseline));
             }
+            let name = self.plan.name();
+            let message = format!("the ConfigMap {name} was changed or deleted at the same time");
+            retrier.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
+            found = self.prepare().await?.config_map;
         }
     }
 

@@ -1,6 +1,7 @@
 //! Choice of the strategy of a launch.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
@@ -30,9 +31,9 @@ pub(crate) struct Chosen {
 pub(crate) struct ImageVolumes {
     /// Whether the API server keeps image volumes in the objects that it stores.
     kept: OnceLock<bool>,
-    /// Why image volumes are not used although the API server keeps them: a container failed to
-    /// start because of one.
-    failed: OnceLock<String>,
+    /// Why image volumes are not used in a namespace although the API server keeps them: a container
+    /// failed to start because of one. Users of another namespace cannot cause that.
+    failed: Mutex<BTreeMap<String, String>>,
 }
 
 /// Returns the failure of an attempt with this strategy, without the remedy that the strategy
@@ -84,7 +85,7 @@ impl ImageVolumes {
                 "the digest of a tag is needed, and few kubelets report the digest of an image volume",
             ));
         }
-        if let Some(words) = self.failed.get() {
+        if let Some(words) = self.failed().get(plan.namespace()) {
             return Ok(inject(words));
         }
         match self.kept.get() {
@@ -94,10 +95,13 @@ impl ImageVolumes {
     }
 
     /// Records that a container failed to start because of an image volume. From now on
-    /// [`Strategy::Auto`] chooses injection.
-    pub(crate) fn note_failure(&self, words: &str) {
-        // One message is enough, so later ones are dropped.
-        let _ = self.failed.set(excerpt::shorten(words));
+    /// [`Strategy::Auto`] chooses injection in this namespace.
+    pub(crate) fn note_failure(&self, namespace: &str, words: &str) {
+        self.failed().insert(namespace.to_owned(), excerpt::shorten(words));
+    }
+
+    fn failed(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn find_out(

@@ -27,6 +27,9 @@ use crate::{Failure, Reason};
 /// The maximum size of a requested log, in bytes.
 const MAX_LOG: i64 = 16 << 10;
 
+/// The maximum number of events of a pod that are read.
+const MAX_EVENTS: u32 = 100;
+
 impl Launch<'_> {
     /// Answers a question of the course of an attempt.
     pub(super) async fn answer(
@@ -147,7 +150,8 @@ impl Launch<'_> {
         let pod = seen.pods.get(name)?;
         let api = self.api::<Event>();
         let retrier = self.brief_retrier();
-        let params = ListParams::default().fields(&format!("involvedObject.name={name}"));
+        let fields = format!("involvedObject.name={name}");
+        let params = ListParams::default().fields(&fields).limit(MAX_EVENTS);
         let doing = format!("list the events of the Pod {name}");
         let events = retrier.send(&doing, || api.list(&params)).await.ok()?.value()?.items;
         Some((pod, events))

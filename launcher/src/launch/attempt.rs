@@ -24,6 +24,13 @@ use crate::object::{Facts, label, spec_hash};
 use crate::{Failure, Reason, Step, Strategy, name};
 use unlade_name::ImageReference;
 
+/// The maximum number of an attempt.
+const MAX_ATTEMPT: u32 = 1_000_000;
+
+/// The maximum number of Jobs of one ConfigMap that are read. Each may have more than a megabyte,
+/// and a finished one is deleted after an hour.
+pub(super) const MAX_JOBS: u32 = 100;
+
 /// What existed before the launch, and what the launch has left behind since.
 #[derive(Debug)]
 pub(super) struct LaunchBaseline {
@@ -32,6 +39,8 @@ pub(super) struct LaunchBaseline {
     pub(super) written_by: Option<String>,
     /// The uids of Jobs that this launch does not adopt again, although they may still be running.
     pub(super) left: BTreeSet<String>,
+    /// Whether this launch still adopts Jobs of other launches.
+    pub(super) adopts: bool,
 }
 
 impl LaunchBaseline {
@@ -39,7 +48,7 @@ impl LaunchBaseline {
     pub(super) fn from_found(config_map: &ConfigMap, assigns_uids: bool) -> Self {
         let facts = Facts { config_map_uid: config_map.uid(), assigns_uids };
         let written_by = config_map.annotations().get(mark::ATTEMPT).cloned();
-        Self { facts, written_by, left: BTreeSet::new() }
+        Self { facts, written_by, left: BTreeSet::new(), adopts: true }
     }
 }
 
@@ -54,7 +63,8 @@ impl Launch<'_> {
     /// Lists the existing Jobs of all attempts to fill the ConfigMap.
     pub(super) async fn jobs(&self) -> Result<Vec<Job>, Failure> {
         let api = self.api::<Job>();
-        let params = ListParams::default().labels(&label::selector(self.plan.name()));
+        let selector = label::selector(self.plan.name());
+        let params = ListParams::default().labels(&selector).limit(MAX_JOBS);
         let doing = format!("list the Jobs in the namespace {}", self.request.namespace);
         let jobs = self.retrier().send(&doing, || api.list(&params)).await?.expect_value(&doing)?;
         Ok(jobs.items)
@@ -105,7 +115,7 @@ impl Launch<'_> {
         loop {
             let wanted = self.plan.job(next_number(name, &jobs), strategy, &baseline.facts);
             let found = self.find_running_job(baseline, &jobs)?;
-            let found = found.filter(|found| self.may_adopt(found, &wanted));
+            let found = found.filter(|found| baseline.adopts && self.may_adopt(found));
             let job = found.unwrap_or(&wanted).name_any();
             let config_maps = self.plan.config_maps();
             let mut watch =
@@ -187,7 +197,7 @@ impl Launch<'_> {
             return Err(super::name_taken("Job", &name));
         }
         let found = self.find_running_job(baseline, found.as_slice())?;
-        let found = found.filter(|found| self.may_adopt(found, wanted));
+        let found = found.filter(|found| baseline.adopts && self.may_adopt(found));
         Ok(found.map(|found| self.adopt(found, wanted)))
     }
 
@@ -228,11 +238,10 @@ impl Launch<'_> {
 
     /// Checks whether the launch waits for an existing Job. It does not if it requests the digest
     /// of the tool image, and the Job has another tool image: such a Job is left alone.
-    pub(super) fn may_adopt(&self, found: &Job, wanted: &Job) -> bool {
+    pub(super) fn may_adopt(&self, found: &Job) -> bool {
         let Some(digest) = self.plan.tool_image().digest() else { return true };
         let tool = job_tool(found).and_then(|tool| ImageReference::parse(tool).ok());
-        // Admission may have changed the template of a Job with the same options.
-        spec_hash::is_same(found, wanted) || tool.is_some_and(|tool| tool.digest() == Some(digest))
+        tool.is_some_and(|tool| tool.digest() == Some(digest))
     }
 
     /// Reports that an existing Job is adopted. Returns the Job and its ownership.
@@ -282,5 +291,7 @@ impl Launch<'_> {
 /// number, so only one of them can create the Job.
 fn next_number(name: &str, jobs: &[Job]) -> u32 {
     let numbers = jobs.iter().filter_map(|job| name::attempt_number(name, &job.name_any()));
-    numbers.max().unwrap_or(0).saturating_add(1)
+    // Someone else has chosen a higher number.
+    let numbers = numbers.filter(|number| *number < MAX_ATTEMPT);
+    numbers.max().unwrap_or(0) + 1
 }

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, ResourceExt};
 use tokio::time::{Instant, sleep};
 use unlade_config_map::protocol::record::LAUNCH;
 
+use super::attempt::MAX_JOBS;
 use super::creation::Creation;
 use super::judge::condition;
 use crate::call::{PROMPT, Reply, Retrier};
@@ -19,7 +21,7 @@ use crate::{Failure, Launcher, Reason};
 const APPEARANCE: Duration = Duration::from_millis(200);
 
 /// Deletes the Jobs that are filling a ConfigMap, including those whose creation got no response
-/// yet.
+/// yet, and the Secrets that were created for these.
 pub(crate) async fn cancel(
     launcher: &Launcher,
     namespace: &str,
@@ -32,7 +34,7 @@ pub(crate) async fn cancel(
     let doing = format!("list the Jobs in the namespace {namespace}");
     let mut jobs = Vec::new();
     for selector in label::selectors_of_jobs(config_map) {
-        let params = ListParams::default().labels(&selector);
+        let params = ListParams::default().labels(&selector).limit(MAX_JOBS);
         let found = retrier.send(&doing, || api.list(&params)).await?.expect_value(&doing)?;
         jobs.extend(found.items);
     }
@@ -42,7 +44,13 @@ pub(crate) async fn cancel(
         names.extend(delete_job(&api, &retrier, job).await?);
     }
     for creation in creations.pending(namespace, config_map) {
-        let Creation { job: name, launch, .. } = &creation;
+        let Creation { job: name, launch, secret, .. } = &creation;
+        if let Some(secret) = secret {
+            let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+            let doing = format!("delete the Secret {secret}");
+            let params = DeleteParams::default();
+            retrier.send(&doing, || api.delete(secret, &params)).await?;
+        }
         if !jobs.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name) {
             let job = wait_for_job(&api, &retrier, name, launch).await?;
             names.extend(delete_job(&api, &retrier, &job).await?);

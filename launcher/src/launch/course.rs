@@ -23,7 +23,7 @@ use crate::strategy::without_applied_remedy;
 use crate::{Failure, ObjectRef, Reason, Step};
 
 /// The interval between checks of an event that nothing else has confirmed.
-const CONFIRMATION: Duration = Duration::from_secs(5);
+pub(super) const CONFIRMATION: Duration = Duration::from_secs(5);
 
 /// How long a Job may take to end. Its controller terminates the pods, which get half a minute.
 pub(super) const STOPPING: Duration = Duration::from_secs(45);

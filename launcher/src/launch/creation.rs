@@ -36,6 +36,8 @@ pub(crate) struct Creation {
     pub(super) job: String,
     /// The id of the launch.
     pub(super) launch: String,
+    /// The Secret that was created for the Job, which will own it.
+    pub(super) secret: Option<String>,
 }
 
 /// The creations that got no response, of all launches of one launcher, and when they began. The
@@ -102,12 +104,14 @@ impl Launch<'_> {
         &self,
         retrier: &Retrier<'_>,
         job: Job,
+        secret: Option<String>,
     ) -> Result<Created<Job>, Failure> {
         let creation = Creation {
             namespace: self.request.namespace.clone(),
             config_maps: self.plan.config_maps(),
             job: job.name_any(),
             launch: self.id.clone(),
+            secret,
         };
         self.launcher.creations.insert(creation.clone());
         let created = Box::pin(self.create_with(retrier, job)).await;

@@ -99,12 +99,20 @@ pub(super) fn decide(
         Some(JobOwnership::Same) => false,
         Some(JobOwnership::Other) => reason.depends_on_options(),
     };
+    // A Job of another launch that never ends must not block all later launches.
+    let is_replaceable = matches!(ownership, Some(JobOwnership::Same | JobOwnership::Other))
+        && !is_gone
+        && !matches!(
+            reason,
+            Reason::Forbidden | Reason::ApiUnreachable | Reason::Cancelled | Reason::NameTaken
+        );
     let continuation = match ending {
         AttemptEnd::Retryable | AttemptEnd::Superseded => Continuation::Retry,
         AttemptEnd::Fatal if may_inject && reason == Reason::VolumeUnsupported => {
             Continuation::Inject
         }
         AttemptEnd::Fatal if ended_for_other_launcher => Continuation::Retry,
+        AttemptEnd::DeadlineExceeded if is_replaceable => Continuation::Retry,
         AttemptEnd::Fatal | AttemptEnd::DeadlineExceeded => Continuation::Fail,
     };
     // If the name is taken, the ConfigMap belongs to someone else.

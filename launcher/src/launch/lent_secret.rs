@@ -32,7 +32,7 @@ impl Launch<'_> {
         facts: &Facts,
     ) -> Result<Created<Job>, Failure> {
         let Some(secret) = self.plan.secret(&job.name_any(), Some(&self.id), facts) else {
-            return self.create_job(&self.retrier(), job).await;
+            return self.create_job(&self.retrier(), job, None).await;
         };
         attach(&mut job, &secret);
         let name = secret.name_any();
@@ -52,7 +52,7 @@ impl Launch<'_> {
         };
         self.set_lent(Some(Lent { name: name.clone(), uid: secret.uid() }));
         let retrier = self.retrier();
-        let created = self.create_job(&retrier, job).await;
+        let created = self.create_job(&retrier, job, Some(name.clone())).await;
         match &created {
             Ok(Created::Own(job)) => self.hand_over(&name, secret.uid(), job).await,
             // The Job may exist although its creation was not confirmed, and its pod needs the

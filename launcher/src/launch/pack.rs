@@ -28,6 +28,9 @@ use crate::{Failure, Launched, Launcher, Request, Strategy};
 /// more of such images.
 const MAX_RESTARTS: usize = 3;
 
+/// The maximum number of Jobs of packs that are read. Each may have more than a megabyte.
+const MAX_PACKS: u32 = 100;
+
 /// One launch of a pack.
 #[derive(Clone, Copy)]
 pub(crate) struct Share<'a> {
@@ -190,7 +193,7 @@ async fn adopt_running(mut members: Vec<Member<'_>>) -> Vec<Group<'_>> {
 /// one of them leads only to another attempt.
 async fn running_packs(launch: &Launch<'_>) -> Vec<Job> {
     let api: Api<Job> = launch.api();
-    let params = ListParams::default().labels(&label::pack_selector());
+    let params = ListParams::default().labels(&label::pack_selector()).limit(MAX_PACKS);
     let doing = "list the Jobs of packs";
     let response = launch.retrier().send(doing, || api.list(&params)).await;
     match response.and_then(|response| response.expect_value(doing)) {

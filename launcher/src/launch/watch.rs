@@ -32,6 +32,9 @@ pub(super) use seen::{Presence, Seen, is_over};
 /// silently lost is noticed five seconds later.
 const DURATION: u32 = 30;
 
+/// The maximum number of objects in one response to a list. Each may have more than a megabyte.
+const PAGE: u32 = 50;
+
 /// How long trouble is remembered. Trouble that persists shows again within this time: a request
 /// may take half a minute, and the next one follows two seconds later.
 const TROUBLE: Duration = Duration::from_secs(35);
@@ -186,7 +189,7 @@ impl Watch {
     {
         let waits = backoff::REQUEST.waits();
         let floor = waits.floor();
-        let stream = watcher(api, config.timeout(DURATION))
+        let stream = watcher(api, config.timeout(DURATION).page_size(PAGE))
             .inspect_err(move |error| floor.set(refusal(error).map_or(Duration::ZERO, retry_after)))
             .backoff(waits);
         let mut first_denial = None;
@@ -269,7 +272,13 @@ impl Watch {
         let listing = &mut self.listing.config_maps;
         let (name, now) = match change {
             Change::Init => return listing.clear(),
-            Change::InitApply(found) => return drop(listing.insert(found.name_any(), found)),
+            Change::InitApply(found) => {
+                // The list of a pack contains every ConfigMap with such a label.
+                if all.any(|(name, _)| *name == found.name_any()) {
+                    listing.insert(found.name_any(), found);
+                }
+                return;
+            }
             Change::InitDone => {
                 let listed = |name: Option<ConfigMap>| {
                     name.map_or(Presence::Gone, |found| Presence::There(Box::new(found)))

@@ -233,7 +233,10 @@ async fn bundles_are_injected_after_a_volume_failed() {
         volumes.choose(&client, &plan, &Facts::default()).await.unwrap().strategy,
         Strategy::ImageVolume
     );
-    volumes.note_failure("the node's runtime does not support image volumes");
+    volumes.note_failure("other", "of another namespace");
+    let chosen = volumes.choose(&client, &plan, &Facts::default()).await.unwrap();
+    assert_eq!(chosen.strategy, Strategy::ImageVolume);
+    volumes.note_failure(plan.namespace(), "the node's runtime does not support image volumes");
     let chosen = volumes.choose(&client, &plan, &Facts::default()).await.unwrap();
     assert_eq!(chosen.strategy, Strategy::Inject);
     assert_eq!(chosen.because.unwrap(), "the node's runtime does not support image volumes");

@@ -17,6 +17,7 @@ use super::pace::{PullPace, has_pulled};
 use super::{Ended, Member, Single};
 use crate::launch::Launch;
 use crate::launch::attempt::LaunchBaseline;
+use crate::launch::course::CONFIRMATION;
 use crate::launch::decision::AttemptEnd;
 use crate::launch::image::Wanted;
 use crate::launch::judge::pod_progress::{attempt_pods, node};
@@ -110,7 +111,7 @@ async fn make_attempt(
     let facts = first.opened.baseline.facts.clone();
     // A Job that has written one of the ConfigMaps before is not adopted.
     let left = members.iter().filter_map(|it| it.opened.baseline.written_by.clone()).collect();
-    let baseline = LaunchBaseline { facts, written_by: None, left };
+    let baseline = LaunchBaseline { facts, written_by: None, left, adopts: true };
     let is_new = members.iter().all(|it| it.opened.is_new);
     let (attempt, watch) = match Box::pin(lead.begin_pack(&baseline, found, is_new)).await {
         Ok(begun) => begun,
@@ -139,6 +140,7 @@ async fn make_attempt(
         places: &places,
         pace,
         ended,
+        asked: None,
     };
     let continuations = Box::pin(following.follow()).await;
     following.note_pace();
@@ -157,7 +159,7 @@ impl Launch<'_> {
         is_new: bool,
     ) -> Result<(Attempt, Watch), Failure> {
         let wanted = self.plan.job(1, Strategy::ImageVolume, &baseline.facts);
-        let Some(found) = found.filter(|found| self.may_adopt(found, &wanted)) else {
+        let Some(found) = found.filter(|found| self.may_adopt(found)) else {
             let jobs = if is_new { Vec::new() } else { self.jobs().await? };
             return Box::pin(self.begin(baseline, &jobs, Strategy::ImageVolume)).await;
         };
@@ -213,12 +215,16 @@ struct Following<'f> {
     places: &'f Places,
     pace: &'f PullPace,
     ended: Ended<'f>,
+    /// When an event that nothing else has confirmed was last checked.
+    asked: Option<Instant>,
 }
 
 /// What the launches have concluded at one time.
 struct Round {
     written: Vec<(usize, Box<Written>)>,
     failed: Vec<(usize, AttemptEnd, Failure)>,
+    /// The launches that wait for something that only an event reports as permanent.
+    unconfirmed: Vec<(usize, Failure)>,
     /// The place of the launch whose image a node fails to pull.
     culprit: Option<(usize, Failure)>,
     /// When to judge again even if nothing changes.
@@ -232,7 +238,12 @@ impl Following<'_> {
         loop {
             self.watch.forget_old_trouble();
             self.watch_pulls();
-            let Round { written, failed, culprit, until } = self.judge();
+            let Round { written, mut failed, unconfirmed, culprit, mut until } = self.judge();
+            // The launch alone confirms it again, so it does not end the Job of another launcher.
+            if self.confirms(&unconfirmed, &mut until).await {
+                let ending = AttemptEnd::DeadlineExceeded;
+                failed.extend(unconfirmed.into_iter().map(|(place, why)| (place, ending, why)));
+            }
             self.finish(written).await;
             if let Some((place, failure)) = culprit {
                 return self.start_again(place, &failure).await;
@@ -258,6 +269,23 @@ impl Following<'_> {
         }
     }
 
+    /// Asks the API server whether it confirms the first of these failures. If it does not, it is
+    /// asked again after some time.
+    async fn confirms(&mut self, unconfirmed: &[(usize, Failure)], until: &mut Instant) -> bool {
+        let Some((_, failure)) = unconfirmed.first() else { return false };
+        if let Some(again) = self.asked.map(|asked| asked + CONFIRMATION)
+            && Instant::now() < again
+        {
+            *until = again.min(*until);
+            return false;
+        }
+        let is_confirmed = self.lead.confirms(failure, self.watch.seen.job.object()).await;
+        let now = Instant::now();
+        self.asked = Some(now);
+        *until = (now + CONFIRMATION).min(*until);
+        is_confirmed
+    }
+
     /// Judges the attempt for each launch.
     fn judge(&mut self) -> Round {
         let volumes = self.volumes();
@@ -271,7 +299,8 @@ impl Following<'_> {
             Some((*places.get(volume)?, failure.clone()))
         };
         let until = Instant::now() + LONGEST;
-        let mut round = Round { written: Vec::new(), failed: Vec::new(), culprit: None, until };
+        let (written, failed, unconfirmed) = Default::default();
+        let mut round = Round { written, failed, unconfirmed, culprit: None, until };
         for (&place, Open { member, judge, wait, .. }) in &mut self.open {
             let report = &member.launch.report;
             self.watch.show(member.launch.plan.name());
@@ -288,11 +317,8 @@ impl Following<'_> {
                     round.failed.push((place, ending, failure));
                 }
                 State::Waiting(waiting) => {
-                    // Only an event reports this failure. The launch alone confirms it, so it does
-                    // not end the Job of another launcher.
                     if let Some(failure) = waiting.unconfirmed {
-                        round.failed.push((place, AttemptEnd::DeadlineExceeded, *failure));
-                        continue;
+                        round.unconfirmed.push((place, *failure));
                     }
                     match waiting.on {
                         Some(on) => {

@@ -187,6 +187,14 @@ async fn only_content_that_a_launch_has_verified_is_reused() {
     assert_eq!(again.job, None);
     assert_eq!(again.image.digest.as_deref(), Some(ONE));
     assert_eq!(again.image.digest_source, Some(DigestSource::EarlierLaunch));
+    // Someone has created a Job that seems to fill the ConfigMap from another image.
+    let mut forged = server.object("jobs", "-1");
+    forged["metadata"]["name"] = json!("forged");
+    forged["metadata"]["uid"] = json!("forged");
+    forged["metadata"]["annotations"][record::IMAGE] = json!("registry.example/other:1");
+    server.put("jobs", forged);
+    let again = launch(&server, inject(), &by_digest()).await.unwrap();
+    assert_eq!(again.image.digest_source, Some(DigestSource::EarlierLaunch));
 
     // The same ConfigMap on another cluster, where no launch has created it.
     let forged = Server::new(|server, job| {
@@ -279,7 +287,7 @@ async fn an_event_ends_a_launch_only_if_the_api_server_confirms_it() {
     let confirming = confirming.without(&["dry runs of pods"]);
     let failure = launch(&confirming, inject(), IMAGE).await.unwrap_err();
     assert_eq!(failure.reason, Reason::PodSecurity, "{failure:?}");
-    assert!(!failure.message.starts_with("gave up"), "{failure:?}");
+    assert!(!failure.message.starts_with("timed out"), "{failure:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -185,6 +185,43 @@ async fn the_secret_stays_if_the_job_may_exist() {
     assert_eq!(n_deleted, 0);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_rejected_creation_is_no_reason_to_keep_the_secret() {
+    let n_creations: Arc<Mutex<usize>> = Arc::default();
+    let server = Server::new(|_, _| {}).disturbed(move |arrival| {
+        let is_creation = *arrival.method == http::Method::POST && arrival.path.contains("/jobs");
+        if !is_creation || arrival.path.contains("dryRun") {
+            return None;
+        }
+        let mut n_creations = n_creations.lock().unwrap();
+        *n_creations += 1;
+        Some(match *n_creations {
+            1 => Disturbance::status(429, "TooManyRequests", "later"),
+            _ => Disturbance::status(403, "Forbidden", "no"),
+        })
+    });
+    Launcher::new(server.client(), options()).launch(&request()).await.unwrap_err();
+    assert_eq!((server.count("secrets"), server.count("jobs")), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_launch_leaves_no_secret_without_a_job() {
+    let server = Server::new(|_, _| {}).disturbed(|arrival| {
+        let is_creation = *arrival.method == http::Method::POST && arrival.path.contains("/jobs");
+        (is_creation && !arrival.path.contains("dryRun"))
+            .then(|| Disturbance::status(403, "Forbidden", "exceeded quota: small"))
+    });
+    let launcher = Launcher::new(server.client(), options());
+    let request = request();
+    let dropped = tokio::time::timeout(Duration::from_secs(5), launcher.launch(&request)).await;
+    assert!(dropped.is_err());
+    assert_eq!((server.count("secrets"), server.count("jobs")), (1, 0));
+    let config_map = server.object("configmaps", "")["metadata"]["name"].clone();
+    // The Job may still appear.
+    launcher.cancel("default", config_map.as_str().unwrap()).await.unwrap_err();
+    assert_eq!(server.count("secrets"), 0);
+}
+
 /// Launches, and disturbs every creation of a Job in this way. Returns the server, and the number
 /// of requests to delete a Secret.
 async fn launch_disturbed(creation: Disturbance) -> (Server, usize) {

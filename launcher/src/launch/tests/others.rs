@@ -110,23 +110,58 @@ async fn permissions_that_are_added_to_ours_are_kept() {
 /// Job as long as for its own, and then replaces it.
 #[tokio::test(start_paused = true)]
 async fn a_job_that_only_looks_like_ours_is_replaced_at_the_deadline() {
+    for is_suspended in [false, true] {
+        let server = Server::new(State::fill);
+        let theirs = json!({"spec": {"suspend": is_suspended, "template": {"spec": {
+            "initContainers": [{"name": "install"}], "containers": [{"name": "unpack"}],
+        }}}});
+        let mut theirs = in_disguise("Job", &format!("{NAME}-1"), &theirs);
+        theirs["metadata"]["annotations"] = json!({record::IMAGE: IMAGE});
+        server.put("jobs", theirs.clone());
+        theirs["metadata"]["name"] = json!(format!("{NAME}-2"));
+        theirs["metadata"]["uid"] = json!("theirs too");
+        server.put("jobs", theirs);
+        let launcher = Launcher::new(server.client(), options());
+        let begin = tokio::time::Instant::now();
+        let done = launcher.launch(&request()).await.unwrap();
+        assert_eq!(done.job.as_deref(), Some("etcd-3"));
+        // Time is paused in this test and advances only while the launcher waits.
+        let took = begin.elapsed();
+        assert!((120..180).contains(&took.as_secs()), "{took:?}");
+        let job = server.object("jobs", "-3");
+        let config_map = server.object("configmaps", NAME);
+        assert_eq!(
+            config_map["metadata"]["annotations"][unlade_config_map::mark::ATTEMPT],
+            job["metadata"]["uid"]
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_with_the_highest_number_does_not_block_a_launch() {
     let server = Server::new(State::fill);
-    let theirs = json!({"spec": {"template": {"spec": {"containers": []}}}});
-    let mut theirs = in_disguise("Job", &format!("{NAME}-1"), &theirs);
-    theirs["metadata"]["annotations"] = json!({record::IMAGE: IMAGE});
-    server.put("jobs", theirs);
+    let ended = json!({"status": {"conditions": [{"type": "Failed", "status": "True"}]}});
+    server.put("jobs", in_disguise("Job", &format!("{NAME}-{}", u32::MAX), &ended));
     let launcher = Launcher::new(server.client(), options());
-    let begin = tokio::time::Instant::now();
-    let done = launcher.launch(&request()).await.unwrap();
-    assert_eq!(done.job.as_deref(), Some("etcd-2"));
-    // Time is paused in this test and advances only while the launcher waits.
-    assert!(begin.elapsed() < Duration::from_mins(20), "{:?}", begin.elapsed());
-    let job = server.object("jobs", "-2");
-    let config_map = server.object("configmaps", NAME);
-    assert_eq!(
-        config_map["metadata"]["annotations"][unlade_config_map::mark::ATTEMPT],
-        job["metadata"]["uid"]
-    );
+    let launched = launcher.launch(&request()).await.unwrap();
+    assert_eq!(launched.job.as_deref(), Some("etcd-1"));
+}
+
+/// A webhook can reject every patch with this code.
+#[tokio::test(start_paused = true)]
+async fn a_config_map_that_cannot_be_adapted_ends_a_launch_at_a_deadline() {
+    let server = Server::new(|_, _| panic!("a Job was made"));
+    let mut existing = in_disguise("ConfigMap", NAME, &json!({}));
+    existing["metadata"]["annotations"] = json!({record::IMAGE: "registry.example/other:1"});
+    server.put("configmaps", existing);
+    let server = server.disturbed(|arrival| {
+        let is_patch =
+            *arrival.method == http::Method::PATCH && arrival.path.contains("/configmaps/");
+        is_patch.then(|| unlade_api_server::Disturbance::status(409, "Conflict", "no"))
+    });
+    let failure = Launcher::new(server.client(), options()).launch(&request()).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::Conflict, "{failure:?}");
+    assert!(server.requests().len() < 400, "{} requests", server.requests().len());
 }
 
 /// A user with permission to create Jobs can create one with another tool image.
@@ -158,4 +193,24 @@ async fn a_job_with_another_tool_image_than_the_requested_digest_is_not_adopted(
         assert_eq!(job.as_deref(), expected, "{theirs}");
         assert_eq!(server.count("jobs"), 1 + usize::from(expected.is_some()), "{theirs}");
     }
+}
+
+/// Anyone who may create Jobs can copy the hash of the options to another Job.
+#[tokio::test(start_paused = true)]
+async fn a_job_with_another_tool_image_and_the_same_hash_is_not_adopted() {
+    let tool = format!("registry.example/unlade-unpacker@sha256:{}", "1".repeat(64));
+    let server = Server::new(|server, job| {
+        if server.count("jobs") > 1 {
+            server.fill(job);
+            server.put("pods", pod(job, "Succeeded", &json!({"terminated": {"exitCode": 0}})));
+        }
+    });
+    let launcher = Launcher::new(server.client(), Options::new(&tool));
+    let request = request();
+    let first = tokio::time::timeout(Duration::from_secs(5), launcher.launch(&request));
+    assert!(first.await.is_err());
+    let copied = server.object("jobs", "-1").to_string().replace(&tool, "registry.example/evil:1");
+    server.put("jobs", serde_json::from_str(&copied).unwrap());
+    let launched = launcher.launch(&request).await.unwrap();
+    assert_eq!(launched.job.as_deref(), Some("etcd-2"));
 }

@@ -58,6 +58,12 @@ impl Following<'_> {
             let launch = open.member.launch;
             self.watch.show(launch.plan.name());
             let baseline = &open.member.opened.baseline;
+            // The watch also loses a ConfigMap whose label someone has removed. The recording finds
+            // out whether it still exists.
+            let is_lost = failure.reason == Reason::ConfigMapDeleted
+                && matches!(self.watch.seen.config_map, Presence::Gone);
+            let failure =
+                if is_lost { Failure::new(Reason::Conflict, failure.message) } else { failure };
             // Other failures are recorded only when the launch makes an attempt alone.
             let recording = Recording::of_withdrawal(&launch.plan, baseline, open.attempt, failure);
             let result = launch.record_failure(recording, &self.watch.seen).await;

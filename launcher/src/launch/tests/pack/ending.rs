@@ -93,3 +93,59 @@ async fn a_deleted_config_map_is_not_created_again() {
     assert_eq!(jobs[0], Err(Reason::ConfigMapDeleted));
     assert!(is_pack(&jobs[1]) && is_pack(&jobs[2]), "{jobs:?}");
 }
+
+/// Anyone who may create events can write anything in them.
+#[tokio::test(start_paused = true)]
+async fn an_event_that_the_api_server_does_not_confirm_does_not_end_a_pack() {
+    let server = Server::new(|server, job| {
+        let name = job["metadata"]["name"].as_str().unwrap();
+        assert!(name.starts_with("pack-"), "{name} has a Job of its own");
+        server.put("events", json!({
+            "apiVersion": "v1", "kind": "Event", "type": "Warning", "reason": "FailedCreate",
+            "metadata": {"name": "forged", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "involvedObject": {"uid": job["metadata"]["uid"]},
+            "message": "Error creating: pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\"",
+            "source": {"component": "job-controller"},
+        }));
+    });
+    let filled = async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let job = server.object("jobs", "");
+        server.fill("pack-");
+        server.put("pods", pod(&job, "Succeeded", &json!({"terminated": {"exitCode": 0}})));
+        std::future::pending::<()>().await;
+    };
+    let requests = requests(2);
+    let outcomes = tokio::select! {
+        outcomes = launch_packs(&server, &requests, 8) => outcomes,
+        () = filled => unreachable!(),
+    };
+    let jobs = jobs(&outcomes);
+    assert!(jobs.iter().all(is_pack), "{jobs:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_config_map_that_lost_its_label_is_not_gone() {
+    for is_filled in [true, false] {
+        let server = Server::new(move |server, job| {
+            if is_filled || !job["metadata"]["name"].as_str().unwrap().starts_with("pack-") {
+                return succeed(server, job);
+            }
+            succeed_except(server, job, "b0@");
+        });
+        let requests = requests(2);
+        server.put(
+            "configmaps",
+            json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {
+                    "name": config_map_of(&requests[0]), "uid": "there",
+                    "labels": {"app.kubernetes.io/managed-by": "unlade"},
+                },
+            }),
+        );
+        let jobs = jobs(&launch_packs(&server, &requests, 8).await);
+        assert!(jobs.iter().all(Result::is_ok), "{jobs:?}");
+        assert_eq!(is_pack(&jobs[0]), is_filled, "{jobs:?}");
+    }
+}
