@@ -31,8 +31,8 @@ pub(crate) struct Chosen {
 pub(crate) struct ImageVolumes {
     /// Whether the API server keeps image volumes in the objects that it stores.
     kept: OnceLock<bool>,
-    /// Why image volumes are not used in a namespace although the API server keeps them: a container
-    /// failed to start because of one. Users of another namespace cannot cause that.
+    /// Why image volumes are not used in a namespace although the API server keeps them: a
+    /// container failed to start because of one. Users of another namespace cannot cause that.
     failed: Mutex<BTreeMap<String, String>>,
 }
 

@@ -80,8 +80,8 @@ pub(crate) struct Objects<'a> {
     pub(crate) provided: Vec<Api>,
     /// The files that are not objects.
     pub(crate) skipped: Vec<Skipped<'a>>,
-    /// The first PackageManifest among the files, with its key. Such a file is either not an object,
-    /// or an object of the kind PackageManifest.
+    /// The first PackageManifest among the files, with its key. Such a file is either not an
+    /// object, or an object of the kind PackageManifest.
     pub(crate) package: Option<(&'a str, PackageManifest)>,
     /// The keys of the other PackageManifests, whose values may need much memory together.
     pub(crate) other_packages: Vec<&'a str>,

@@ -115,6 +115,19 @@ pub fn layout(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
+/// Returns the files of the directory of the transport `dir:` that a template describes, without
+/// its index.
+pub fn directory(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let image = Image::from_template(template);
+    let mut files = BTreeMap::new();
+    files.insert("version".to_owned(), b"Directory Transport Version: 1.1\n".to_vec());
+    files.insert("manifest.json".to_owned(), image.manifest);
+    for blob in [vec![image.config], image.layers].concat() {
+        files.insert(hex(&blob), blob);
+    }
+    files
+}
+
 /// Returns the files of the docker archive that a template describes; its first part is
 /// `manifest.json`.
 pub fn docker(template: &[u8]) -> BTreeMap<String, Vec<u8>> {

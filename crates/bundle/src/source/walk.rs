@@ -118,7 +118,8 @@ impl<'a, L: Lookup> Walk<'a, L> {
     /// # Errors
     ///
     /// Returns an error if the path or a link on it leads out of the root, if more than 40 links
-    /// must be followed, if the [budget](LinkBudget) is exhausted, or if a name cannot be looked up.
+    /// must be followed, if the [budget](LinkBudget) is exhausted, or if a name cannot be looked
+    /// up.
     pub fn resolve(lookup: &'a L, path: &str) -> Result<(Self, End<L>), L::Error> {
         if path.starts_with('/') {
             return Err(Error::Outside { path: path.to_owned() }.into());

@@ -1,5 +1,6 @@
 //! Images in files and directories.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -15,17 +16,20 @@ use crate::image;
 use crate::program::image_file;
 use crate::tape::mend;
 
+/// Reads an image layout, and its manifest and blobs as a directory of the transport `dir:`.
 pub(super) fn layout(input: &[u8]) {
     scratch(|directory| {
         let path = directory.join("layout");
-        for (name, bytes) in image::layout(input) {
-            let file = path.join(name);
-            if let Some(directory) = file.parent() {
-                let _ = fs::create_dir_all(directory);
-            }
-            write(&file, &bytes);
+        write_all(&path, image::layout(input));
+        let found = read_and_check("oci", &path, input.len() <= CHECKED_AGAIN);
+        let path = directory.join("directory");
+        write_all(&path, image::directory(input));
+        let same = read("dir", &path);
+        if let (Some(found), Some(same)) = (found, same)
+            && found.digest == same.digest
+        {
+            assert_eq!(found.reading, same.reading, "read as a directory");
         }
-        read_and_check("oci", &path, input.len() <= CHECKED_AGAIN);
     });
 }
 
@@ -41,18 +45,35 @@ fn docker(template: &[u8]) -> Option<Image> {
     archive("docker-archive", template, |template| image::archive(&image::docker(template)))
 }
 
-/// Checks that a layer and its compressed form are the same.
+/// Reads a layer, and the same tar as that of a bundle directory. Checks that a layer and its
+/// compressed form are the same.
 pub(super) fn tar(input: &[u8]) {
     let found = docker(&image::over_bundle(input));
-    if input.len() > CHECKED_AGAIN || image::is_compressed(input) {
+    let is_compressed = image::is_compressed(input);
+    let mut plain = input.to_vec();
+    if !is_compressed {
+        mend(&mut plain);
+    }
+    read_as_directory(&plain);
+    if input.len() > CHECKED_AGAIN || is_compressed {
         return;
     }
-    let mut plain = input.to_vec();
-    mend(&mut plain);
     entries_are_in_the_stream(&plain);
     if let Some(again) = docker(&image::over_bundle(&image::gzip(&plain))) {
         assert!(found.as_ref() == Some(&again), "compressed: {again:?}, plain: {found:?}");
     }
+}
+
+/// Reads the tar of a bundle directory.
+fn read_as_directory(tar: &[u8]) {
+    scratch(|directory| {
+        let path = directory.join("bundle.tar");
+        write(&path, tar);
+        if let Err(error) = unlade_oci::read_tar(&path, &unlade_oci::Options::default()) {
+            explain(&error);
+            let _ = (error.hint(), error.is_limit());
+        }
+    });
 }
 
 /// Checks that the data of each entry is where its offset and size say, and that entries are the
@@ -180,6 +201,16 @@ fn read(transport: &str, path: &Path) -> Option<Image> {
             let _ = (error.hint(), error.is_limit());
             None
         }
+    }
+}
+
+fn write_all(directory: &Path, files: BTreeMap<String, Vec<u8>>) {
+    for (name, bytes) in files {
+        let file = directory.join(name);
+        if let Some(directory) = file.parent() {
+            let _ = fs::create_dir_all(directory);
+        }
+        write(&file, &bytes);
     }
 }
 
