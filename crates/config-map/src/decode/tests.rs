@@ -138,7 +138,7 @@ fn a_file_of_metadata_that_upstream_reads_as_an_object_is_noticed() {
             encode(&content, &options).unwrap().remove(0)
         };
         let exposes = |config_map: &ConfigMap| {
-            let decoded = decode(&[config_map.clone()], &Limits::default()).unwrap();
+            let decoded = decode(std::slice::from_ref(config_map), &Limits::default()).unwrap();
             decoded.exposes_metadata(config_map)
         };
         assert!(!exposes(&encoded(false)), "{encoding}");

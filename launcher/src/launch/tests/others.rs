@@ -143,8 +143,8 @@ async fn a_job_with_the_highest_number_does_not_block_a_launch() {
     let ended = json!({"status": {"conditions": [{"type": "Failed", "status": "True"}]}});
     server.put("jobs", in_disguise("Job", &format!("{NAME}-{}", u32::MAX), &ended));
     let launcher = Launcher::new(server.client(), options());
-    let launched = launcher.launch(&request()).await.unwrap();
-    assert_eq!(launched.job.as_deref(), Some("etcd-1"));
+    let done = launcher.launch(&request()).await.unwrap();
+    assert_eq!(done.job.as_deref(), Some("etcd-1"));
 }
 
 /// A webhook can reject every patch with this code.
@@ -211,6 +211,6 @@ async fn a_job_with_another_tool_image_and_the_same_hash_is_not_adopted() {
     assert!(first.await.is_err());
     let copied = server.object("jobs", "-1").to_string().replace(&tool, "registry.example/evil:1");
     server.put("jobs", serde_json::from_str(&copied).unwrap());
-    let launched = launcher.launch(&request).await.unwrap();
-    assert_eq!(launched.job.as_deref(), Some("etcd-2"));
+    let done = launcher.launch(&request).await.unwrap();
+    assert_eq!(done.job.as_deref(), Some("etcd-2"));
 }
