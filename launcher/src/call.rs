@@ -98,7 +98,7 @@ impl<'r> Retrier<'r> {
                 Ok(Ok(value)) => Ok(Reply::Done(value)),
                 Ok(Err(error)) => Reply::from_error(&error).ok_or_else(|| {
                     at_least = retry_after(&error);
-                    // The API server certainly has not carried out the request.
+                    // The API server has not carried out the request.
                     is_rejected = matches!(&error, kube::Error::Api(status) if status.code == 429);
                     classify_request_error(&error, doing)
                 }),

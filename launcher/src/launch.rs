@@ -20,6 +20,7 @@ mod creation;
 mod decision;
 mod grant;
 mod image;
+mod job_list;
 mod judge;
 mod lent_secret;
 mod pack;
@@ -28,13 +29,14 @@ mod reuse;
 mod verification;
 mod watch;
 
+use std::mem;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use futures::join;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Api;
+use kube::{Api, ResourceExt};
 use tokio::time::sleep;
 use tracing::{Instrument, Span, info_span};
 
@@ -172,6 +174,8 @@ impl Launch<'_> {
         let mut budget = Budget::new(self.launcher.options.deadlines, self.report.elapsed());
         let mut pauses = backoff::ATTEMPT.waits();
         self.report_strategy(&chosen);
+        // Whether this launch may still take as much time again after Jobs of other launches.
+        let mut may_extend = true;
         loop {
             let AttemptOutcome { attempt, result } =
                 Box::pin(self.attempt(&baseline, jobs, chosen.strategy, &mut budget)).await;
@@ -190,12 +194,11 @@ impl Launch<'_> {
                 Continuation::Retry => pauses.pause(),
             };
             let now = self.report.elapsed();
-            if continuation == Continuation::Retry && budget.left(now) <= after {
-                if !is_adopted {
+            let is_late = continuation == Continuation::Retry && budget.left(now) <= after;
+            if is_late {
+                if !is_adopted || !mem::take(&mut may_extend) {
                     return Err(failure);
                 }
-                // The Job of another launch took the time, so this launch makes one of its own.
-                baseline.adopts = false;
                 budget = Budget::new(self.launcher.options.deadlines, now);
             }
             let because = failure.message.clone();
@@ -207,6 +210,11 @@ impl Launch<'_> {
             }
             sleep(after).await;
             jobs = self.jobs().await?;
+            if is_late {
+                // Jobs of other launches took the time, so this launch waits for none of them again.
+                let running = jobs.iter().filter(|job| !judge::condition::is_over(job));
+                baseline.left.extend(running.filter_map(ResourceExt::uid));
+            }
         }
     }
 
@@ -227,7 +235,7 @@ impl Launch<'_> {
                 // reused. Which Job an attempt adopts is decided later.
                 Ok(jobs) => {
                     if let Err(failure) = self.find_running_job(&baseline, jobs)
-                        && self.reusable(&found).await.is_none()
+                        && (!self.is_adapted(&found) || self.reusable(&found).await.is_none())
                     {
                         return Err(failure);
                     }

@@ -23,7 +23,7 @@ use unlade_yaml::json::{Kind, Value, is_folded};
 use crate::{Finding, Findings, Reason};
 
 /// The maximum number of items of a list. In memory, a small item needs many times the size of its
-/// text. The lists of published bundles have some hundred items.
+/// text. The lists of published bundles have a few hundred items.
 pub const MAX_ITEMS: usize = 10_000;
 
 /// A reader of the values of one file, which reports values of the wrong type.

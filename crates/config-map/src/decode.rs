@@ -55,8 +55,8 @@ pub struct Decoded {
 ///
 /// # Errors
 ///
-/// Returns an error if a value does not decode, the digest differs, files are missing, or a limit
-/// is exceeded.
+/// Returns an error if a value does not decode or is in the wrong field, if an annotation was
+/// added, if the digest differs, if files are missing, or if a limit is exceeded.
 pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Error> {
     let config_map = match config_maps {
         [] => return Err(Error::Missing),

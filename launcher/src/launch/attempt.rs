@@ -7,7 +7,6 @@ use std::pin::pin;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use kube::api::ListParams;
 use tokio::time::timeout_at;
 use unlade_config_map::{mark, protocol::record::IMAGE};
 
@@ -16,6 +15,7 @@ use super::course::{Action, Answer, AttemptResult, Course};
 use super::creation::Created;
 use super::decision::{Continuation, JobOwnership};
 use super::image::Wanted;
+use super::job_list::list_jobs;
 use super::judge::pod_progress::{job_strategy, job_tool};
 use super::judge::{Attempt, Budget, condition};
 use super::watch::Watch;
@@ -23,13 +23,6 @@ use crate::call::backoff;
 use crate::object::{Facts, label, spec_hash};
 use crate::{Failure, Reason, Step, Strategy, name};
 use unlade_name::ImageReference;
-
-/// The maximum number of an attempt.
-const MAX_ATTEMPT: u32 = 1_000_000;
-
-/// The maximum number of Jobs of one ConfigMap that are read. Each may have more than a megabyte,
-/// and a finished one is deleted after an hour.
-pub(super) const MAX_JOBS: u32 = 100;
 
 /// What existed before the launch, and what the launch has left behind since.
 #[derive(Debug)]
@@ -39,8 +32,6 @@ pub(super) struct LaunchBaseline {
     pub(super) written_by: Option<String>,
     /// The uids of Jobs that this launch does not adopt again, although they may still be running.
     pub(super) left: BTreeSet<String>,
-    /// Whether this launch still adopts Jobs of other launches.
-    pub(super) adopts: bool,
 }
 
 impl LaunchBaseline {
@@ -48,7 +39,7 @@ impl LaunchBaseline {
     pub(super) fn from_found(config_map: &ConfigMap, assigns_uids: bool) -> Self {
         let facts = Facts { config_map_uid: config_map.uid(), assigns_uids };
         let written_by = config_map.annotations().get(mark::ATTEMPT).cloned();
-        Self { facts, written_by, left: BTreeSet::new(), adopts: true }
+        Self { facts, written_by, left: BTreeSet::new() }
     }
 }
 
@@ -64,10 +55,8 @@ impl Launch<'_> {
     pub(super) async fn jobs(&self) -> Result<Vec<Job>, Failure> {
         let api = self.api::<Job>();
         let selector = label::selector(self.plan.name());
-        let params = ListParams::default().labels(&selector).limit(MAX_JOBS);
         let doing = format!("list the Jobs in the namespace {}", self.request.namespace);
-        let jobs = self.retrier().send(&doing, || api.list(&params)).await?.expect_value(&doing)?;
-        Ok(jobs.items)
+        list_jobs(&api, &self.retrier(), &selector, &doing).await
     }
 
     /// Adopts the running attempt or starts the next one, and waits for its end.
@@ -115,7 +104,7 @@ impl Launch<'_> {
         loop {
             let wanted = self.plan.job(next_number(name, &jobs), strategy, &baseline.facts);
             let found = self.find_running_job(baseline, &jobs)?;
-            let found = found.filter(|found| baseline.adopts && self.may_adopt(found));
+            let found = found.filter(|found| self.may_adopt(found));
             let job = found.unwrap_or(&wanted).name_any();
             let config_maps = self.plan.config_maps();
             let mut watch =
@@ -137,7 +126,10 @@ impl Launch<'_> {
                 watch.add_job(&job.name_any());
                 return Ok((self.attempt_by(&job, ownership, baseline), watch));
             }
-            let message = format!("the Job {} exists, but has already ended", wanted.name_any());
+            let message = format!(
+                "the Job {} already exists, and this launch does not wait for it",
+                wanted.name_any()
+            );
             retrier.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
             jobs = Cow::Owned(self.jobs().await?);
         }
@@ -171,7 +163,8 @@ impl Launch<'_> {
         Wanted { bundle: self.plan.image().clone(), tool, strategy, volume, resolves }
     }
 
-    /// Returns the Job and its ownership, or `None` if a Job of that name exists but has ended.
+    /// Returns the Job and its ownership, or `None` if a Job of that name exists, but has ended or is
+    /// not adopted.
     async fn adopt_or_create(
         &self,
         baseline: &LaunchBaseline,
@@ -197,7 +190,7 @@ impl Launch<'_> {
             return Err(super::name_taken("Job", &name));
         }
         let found = self.find_running_job(baseline, found.as_slice())?;
-        let found = found.filter(|found| baseline.adopts && self.may_adopt(found));
+        let found = found.filter(|found| self.may_adopt(found));
         Ok(found.map(|found| self.adopt(found, wanted)))
     }
 
@@ -291,7 +284,8 @@ impl Launch<'_> {
 /// number, so only one of them can create the Job.
 fn next_number(name: &str, jobs: &[Job]) -> u32 {
     let numbers = jobs.iter().filter_map(|job| name::attempt_number(name, &job.name_any()));
-    // Someone else has chosen a higher number.
-    let numbers = numbers.filter(|number| *number < MAX_ATTEMPT);
-    numbers.max().unwrap_or(0) + 1
+    let numbers: BTreeSet<_> = numbers.collect();
+    let next = numbers.last().map_or(Some(1), |newest| newest.checked_add(1));
+    // Someone else has chosen the highest number.
+    next.or_else(|| (1..u32::MAX).find(|number| !numbers.contains(number))).unwrap_or(1)
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, ListParams, Preconditions};
+use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, ResourceExt};
 use tokio::time::{Instant, sleep};
 use unlade_config_map::protocol::record::LAUNCH;
 
-use super::attempt::MAX_JOBS;
 use super::creation::Creation;
+use super::job_list::list_jobs;
 use super::judge::condition;
 use crate::call::{PROMPT, Reply, Retrier};
 use crate::object::label;
@@ -34,9 +34,7 @@ pub(crate) async fn cancel(
     let doing = format!("list the Jobs in the namespace {namespace}");
     let mut jobs = Vec::new();
     for selector in label::selectors_of_jobs(config_map) {
-        let params = ListParams::default().labels(&selector).limit(MAX_JOBS);
-        let found = retrier.send(&doing, || api.list(&params)).await?.expect_value(&doing)?;
-        jobs.extend(found.items);
+        jobs.extend(list_jobs(&api, &retrier, &selector, &doing).await?);
     }
     let mut names = Vec::new();
     let is_running = |job: &&Job| !condition::is_over(job) && is_of_config_map(job, config_map);
@@ -45,16 +43,23 @@ pub(crate) async fn cancel(
     }
     for creation in creations.pending(namespace, config_map) {
         let Creation { job: name, launch, secret, .. } = &creation;
+        let is_listed = jobs.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name);
+        let deleted = if is_listed {
+            Ok(None)
+        } else {
+            match wait_for_job(&api, &retrier, name, launch).await {
+                Ok(job) => delete_job(&api, &retrier, &job).await,
+                Err(failure) => Err(failure),
+            }
+        };
+        // No pod of the launch needs it any longer, even if the Job still appears.
         if let Some(secret) = secret {
             let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
             let doing = format!("delete the Secret {secret}");
             let params = DeleteParams::default();
             retrier.send(&doing, || api.delete(secret, &params)).await?;
         }
-        if !jobs.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name) {
-            let job = wait_for_job(&api, &retrier, name, launch).await?;
-            names.extend(delete_job(&api, &retrier, &job).await?);
-        }
+        names.extend(deleted?);
         creations.remove(&creation);
     }
     Ok(names)

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use unlade_bundle::Limits;
 use unlade_config_map::{Decoded, decode};
 
-/// Decodes content that the unpacker of a launch wrote. OLM reads the same content from it.
+/// Decodes content that the unpacker of a launch wrote, and checks that OLM reads the same content.
 ///
 /// # Errors
 ///

@@ -40,10 +40,25 @@ pub(crate) struct Creation {
     pub(super) secret: Option<String>,
 }
 
-/// The creations that got no response, of all launches of one launcher, and when they began. The
-/// creation of a dropped launch is kept for some time, because its request may still be in flight.
+/// The creations that got no response, of all launches of one launcher, and when the launch stopped
+/// waiting for them. The creation of a dropped launch is kept for some time, because its request
+/// may still be in flight.
 #[derive(Debug, Default)]
-pub(crate) struct Creations(Mutex<BTreeMap<Creation, Instant>>);
+pub(crate) struct Creations(Mutex<BTreeMap<Creation, Option<Instant>>>);
+
+/// A creation while its launch waits for it.
+struct Live<'c> {
+    creations: &'c Creations,
+    creation: &'c Creation,
+}
+
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        if let Some(end) = self.creations.unsettled().get_mut(self.creation) {
+            *end = Some(Instant::now());
+        }
+    }
+}
 
 impl Creations {
     /// Returns the creations for a ConfigMap that the API server may still carry out.
@@ -59,13 +74,14 @@ impl Creations {
         self.unsettled().remove(creation);
     }
 
-    fn insert(&self, creation: Creation) {
-        self.unsettled().insert(creation, Instant::now());
+    fn insert<'c>(&'c self, creation: &'c Creation) -> Live<'c> {
+        self.unsettled().insert(creation.clone(), None);
+        Live { creations: self, creation }
     }
 
-    fn unsettled(&self) -> MutexGuard<'_, BTreeMap<Creation, Instant>> {
+    fn unsettled(&self) -> MutexGuard<'_, BTreeMap<Creation, Option<Instant>>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, began| began.elapsed() < SETTLED);
+        all.retain(|_, end| end.is_none_or(|end| end.elapsed() < SETTLED));
         all
     }
 }
@@ -113,7 +129,7 @@ impl Launch<'_> {
             launch: self.id.clone(),
             secret,
         };
-        self.launcher.creations.insert(creation.clone());
+        let _live = self.launcher.creations.insert(&creation);
         let created = Box::pin(self.create_with(retrier, job)).await;
         // The request may still be in flight if it got no response.
         if created.is_ok() || !retrier.had_outage() {

@@ -99,7 +99,7 @@ pub(super) fn decide(
         Some(JobOwnership::Same) => false,
         Some(JobOwnership::Other) => reason.depends_on_options(),
     };
-    // A Job of another launch that never ends must not block all later launches.
+    // A Job of another launch may never end. It must not block later launches.
     let is_replaceable = matches!(ownership, Some(JobOwnership::Same | JobOwnership::Other))
         && !is_gone
         && !matches!(

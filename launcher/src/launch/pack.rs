@@ -13,11 +13,11 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
-use kube::api::ListParams;
 use tracing::{Instrument, warn};
 
 pub(crate) use self::pace::PullPace;
 use self::shared_attempt::Attempted;
+use super::job_list::list_jobs;
 use super::judge::condition;
 use super::{Beginning, Launch, Opened};
 use crate::object::label;
@@ -27,9 +27,6 @@ use crate::{Failure, Launched, Launcher, Request, Strategy};
 /// How often a pack starts again without an image that a node failed to pull. Each start shows one
 /// more of such images.
 const MAX_RESTARTS: usize = 3;
-
-/// The maximum number of Jobs of packs that are read. Each may have more than a megabyte.
-const MAX_PACKS: u32 = 100;
 
 /// One launch of a pack.
 #[derive(Clone, Copy)]
@@ -193,11 +190,9 @@ async fn adopt_running(mut members: Vec<Member<'_>>) -> Vec<Group<'_>> {
 /// one of them leads only to another attempt.
 async fn running_packs(launch: &Launch<'_>) -> Vec<Job> {
     let api: Api<Job> = launch.api();
-    let params = ListParams::default().labels(&label::pack_selector()).limit(MAX_PACKS);
     let doing = "list the Jobs of packs";
-    let response = launch.retrier().send(doing, || api.list(&params)).await;
-    match response.and_then(|response| response.expect_value(doing)) {
-        Ok(jobs) => jobs.items.into_iter().filter(|job| !condition::is_over(job)).collect(),
+    match list_jobs(&api, &launch.retrier(), &label::pack_selector(), doing).await {
+        Ok(jobs) => jobs.into_iter().filter(|job| !condition::is_over(job)).collect(),
         Err(failure) => {
             warn!(%failure, "cannot find running packs, so none is adopted");
             Vec::new()

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The maximum memory for the objects of a bundle, in bytes. Those of the largest published bundle
-/// need some ten MiB.
+/// need about 10 MiB.
 const MAX_MEMORY: usize = 64 << 20;
 
 /// Checks whether `path` is a bundle directory: a directory with the two directories of a bundle,

@@ -18,8 +18,8 @@ const MAX_LINKS: usize = 40;
 pub(super) const MAX_COMPONENTS: usize = 300_000;
 
 /// The number of components in the targets of links that may still be followed. All walks that read
-/// a bundle or a catalog share it. Without it, each of 10,000 files could be a link that leads
-/// through 40 others of 2,000 components each, which takes a minute.
+/// a bundle or a catalog share it. Without it, each of 10,000 files could be a link through 39
+/// others with 2,000 components each, which takes more than a minute.
 #[derive(Debug)]
 pub struct LinkBudget(AtomicUsize);
 

@@ -18,8 +18,8 @@ use crate::{
 /// The maximum length of a chain of dependencies.
 const MAX_DEPTH: usize = 1_000;
 
-/// The maximum number of entries and edges that are visited to complete the graphs of channels. A
-/// visit takes a few tenths of a microsecond; one with a long name counts as several.
+/// The maximum cost of completing the graphs of channels, in visits of entries and edges. A visit
+/// takes a few tenths of a microsecond. A long name costs as much as several visits.
 pub(super) const MAX_VISITS: usize = 5_000_000;
 
 /// What remains of a catalog.

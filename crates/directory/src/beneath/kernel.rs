@@ -18,7 +18,8 @@ const MAX_FDINFO_SIZE: u64 = 4 << 10;
 /// How often a path is resolved again while files are renamed elsewhere on the system.
 const TRIES: usize = 100;
 
-/// Opens `path` beneath `directory`, on the same mount. Fails at a link, unless it `follows_links`.
+/// Opens `path` beneath `directory`, on the same mount. Fails with `ELOOP` if the path contains a
+/// link, unless `follows_links` is true.
 ///
 /// The kernel refuses a path with `..` if anything on the system was renamed or mounted meanwhile
 /// (openat2(2), `EAGAIN`), so such a path is tried again.

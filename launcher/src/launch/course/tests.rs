@@ -15,7 +15,7 @@ use crate::{Options, Request, Strategy};
 
 fn baseline() -> LaunchBaseline {
     let facts = Facts { config_map_uid: Some(CONFIG_MAP.into()), assigns_uids: false };
-    LaunchBaseline { facts, written_by: None, left: [].into(), adopts: true }
+    LaunchBaseline { facts, written_by: None, left: [].into() }
 }
 
 /// Calls `test` with a function that takes a step, with an answer and at this second. It returns

@@ -142,7 +142,7 @@ fn verify_writers(
     Ok(())
 }
 
-/// Checks whether the unpacker certainly wrote nothing. After a temporary failure, the response to
+/// Checks whether the unpacker wrote nothing. After a temporary failure, the response to
 /// a successful request may have been lost.
 fn wrote_nothing(verdict: Verdict) -> bool {
     matches!(

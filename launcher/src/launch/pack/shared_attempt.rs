@@ -111,7 +111,7 @@ async fn make_attempt(
     let facts = first.opened.baseline.facts.clone();
     // A Job that has written one of the ConfigMaps before is not adopted.
     let left = members.iter().filter_map(|it| it.opened.baseline.written_by.clone()).collect();
-    let baseline = LaunchBaseline { facts, written_by: None, left, adopts: true };
+    let baseline = LaunchBaseline { facts, written_by: None, left };
     let is_new = members.iter().all(|it| it.opened.is_new);
     let (attempt, watch) = match Box::pin(lead.begin_pack(&baseline, found, is_new)).await {
         Ok(begun) => begun,

@@ -206,20 +206,25 @@ async fn a_rejected_creation_is_no_reason_to_keep_the_secret() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_launch_leaves_no_secret_without_a_job() {
-    let server = Server::new(|_, _| {}).disturbed(|arrival| {
-        let is_creation = *arrival.method == http::Method::POST && arrival.path.contains("/jobs");
-        (is_creation && !arrival.path.contains("dryRun"))
-            .then(|| Disturbance::status(403, "Forbidden", "exceeded quota: small"))
-    });
-    let launcher = Launcher::new(server.client(), options());
-    let request = request();
-    let dropped = tokio::time::timeout(Duration::from_secs(5), launcher.launch(&request)).await;
-    assert!(dropped.is_err());
-    assert_eq!((server.count("secrets"), server.count("jobs")), (1, 0));
-    let config_map = server.object("configmaps", "")["metadata"]["name"].clone();
-    // The Job may still appear.
-    launcher.cancel("default", config_map.as_str().unwrap()).await.unwrap_err();
-    assert_eq!(server.count("secrets"), 0);
+    for seconds in [5, 300] {
+        let server = Server::new(|_, _| {}).disturbed(|arrival| {
+            let is_creation =
+                *arrival.method == http::Method::POST && arrival.path.contains("/jobs");
+            (is_creation && !arrival.path.contains("dryRun"))
+                .then(|| Disturbance::status(403, "Forbidden", "exceeded quota: small"))
+        });
+        let mut options = options();
+        options.deadlines.schedule = Duration::from_mins(10);
+        let launcher = Launcher::new(server.client(), options);
+        let request = request();
+        let time = Duration::from_secs(seconds);
+        assert!(tokio::time::timeout(time, launcher.launch(&request)).await.is_err());
+        assert_eq!((server.count("secrets"), server.count("jobs")), (1, 0));
+        let config_map = server.object("configmaps", "")["metadata"]["name"].clone();
+        // The Job may still appear.
+        launcher.cancel("default", config_map.as_str().unwrap()).await.unwrap_err();
+        assert_eq!(server.count("secrets"), 0, "{seconds}");
+    }
 }
 
 /// Launches, and disturbs every creation of a Job in this way. Returns the server, and the number

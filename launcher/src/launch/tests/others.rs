@@ -141,10 +141,12 @@ async fn a_job_that_only_looks_like_ours_is_replaced_at_the_deadline() {
 async fn a_job_with_the_highest_number_does_not_block_a_launch() {
     let server = Server::new(State::fill);
     let ended = json!({"status": {"conditions": [{"type": "Failed", "status": "True"}]}});
-    server.put("jobs", in_disguise("Job", &format!("{NAME}-{}", u32::MAX), &ended));
+    for number in [1, u32::MAX - 1, u32::MAX] {
+        server.put("jobs", in_disguise("Job", &format!("{NAME}-{number}"), &ended));
+    }
     let launcher = Launcher::new(server.client(), options());
     let done = launcher.launch(&request()).await.unwrap();
-    assert_eq!(done.job.as_deref(), Some("etcd-1"));
+    assert_eq!(done.job.as_deref(), Some("etcd-2"));
 }
 
 /// A webhook can reject every patch with this code.
