@@ -163,8 +163,8 @@ impl Launch<'_> {
         Wanted { bundle: self.plan.image().clone(), tool, strategy, volume, resolves }
     }
 
-    /// Returns the Job and its ownership, or `None` if a Job of that name exists, but has ended or is
-    /// not adopted.
+    /// Returns the Job and its ownership, or `None` if a Job of that name exists, but has ended or
+    /// is not adopted.
     async fn adopt_or_create(
         &self,
         baseline: &LaunchBaseline,

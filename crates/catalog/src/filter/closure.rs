@@ -10,8 +10,8 @@ const MAX_ADDED: usize = 1_000;
 /// Adds entries to `kept` until the graph is valid, the lowest versions first. `entries` are those
 /// of a valid channel, and `kept` has at least one of them. `rank` returns the rank of the version
 /// of an entry. Returns the names that were added. Each step looks at all entries and edges, and
-/// takes the [cost](visit) of their names from `budget`. If the budget is exhausted, all entries are
-/// kept.
+/// takes the [cost](visit) of their names from `budget`. If the budget is exhausted, all entries
+/// are kept.
 pub(super) fn complete<'e>(
     entries: &'e [Entry],
     rank: impl Fn(&str) -> usize,
