@@ -211,7 +211,7 @@ impl Launch<'_> {
             sleep(after).await;
             jobs = self.jobs().await?;
             if is_late {
-                // Jobs of other launches took the time, so this launch does not wait for them again.
+                // Jobs of other launches took the time, so this launch does not wait for them.
                 let running = jobs.iter().filter(|job| !judge::condition::is_over(job));
                 baseline.left.extend(running.filter_map(ResourceExt::uid));
             }
