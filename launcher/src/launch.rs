@@ -29,7 +29,6 @@ mod reuse;
 mod verification;
 mod watch;
 
-use std::mem;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -174,8 +173,8 @@ impl Launch<'_> {
         let mut budget = Budget::new(self.launcher.options.deadlines, self.report.elapsed());
         let mut pauses = backoff::ATTEMPT.waits();
         self.report_strategy(&chosen);
-        // Whether this launch may still take as much time again after Jobs of other launches.
-        let mut may_extend = true;
+        // Whether the deadlines have begun again, after the Job of another launch took their time.
+        let mut has_begun_again = false;
         loop {
             let AttemptOutcome { attempt, result } =
                 Box::pin(self.attempt(&baseline, jobs, chosen.strategy, &mut budget)).await;
@@ -196,9 +195,10 @@ impl Launch<'_> {
             let now = self.report.elapsed();
             let is_late = continuation == Continuation::Retry && budget.left(now) <= after;
             if is_late {
-                if !is_adopted || !mem::take(&mut may_extend) {
+                if !is_adopted || has_begun_again {
                     return Err(failure);
                 }
+                has_begun_again = true;
                 budget = Budget::new(self.launcher.options.deadlines, now);
             }
             let because = failure.message.clone();

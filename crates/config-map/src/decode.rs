@@ -181,11 +181,12 @@ impl Reader<'_> {
             self.decode_files(values, file)?,
             self.limits,
         )?;
-        for (key, file) in content.entries() {
-            // A file of metadata/ may also be in the field that upstream's loader does not read.
-            let (found, expected) =
-                (field_of(self.config_map, key.as_str()), Field::of_read(self.encoding, file));
-            if file.directory == Directory::Manifests && found != expected {
+        // A file of metadata/ may also be in the field that upstream's loader does not read.
+        let manifests = content.entries().filter(|(_, it)| it.directory == Directory::Manifests);
+        for (key, file) in manifests {
+            let found = field_of(self.config_map, key.as_str());
+            let expected = Field::of_read(self.encoding, file);
+            if found != expected {
                 let (found, expected) = (found.name(), expected.name());
                 return Err(Error::Field { key: key.to_string(), found, expected });
             }
@@ -196,9 +197,11 @@ impl Reader<'_> {
     /// Reads a ConfigMap that upstream or a user filled: only the field that upstream's loader
     /// reads.
     fn read_unmarked(&self, findings: &mut Findings) -> Result<Content, Error> {
-        let (field, unread): (_, Vec<_>) = match self.encoding {
-            Encoding::Gzip => ("data", self.config_map.data.keys().collect()),
-            _ => ("binaryData", self.config_map.binary_data.keys().collect()),
+        let hidden = Field::of_hidden(self.encoding);
+        let field = hidden.name();
+        let unread: Vec<_> = match hidden {
+            Field::Data => self.config_map.data.keys().collect(),
+            Field::BinaryData => self.config_map.binary_data.keys().collect(),
         };
         findings.extend(unread.into_iter().map(|key| {
             let message =

@@ -16,7 +16,7 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    /// Returns the field of a file that upstream's loader may read.
+    /// Returns the field to which the value of a file is written if upstream's loader may read it.
     pub(crate) fn of_read(encoding: Encoding, file: &File) -> Self {
         if encoding != Encoding::Gzip && std::str::from_utf8(&file.bytes).is_ok() {
             Self::Data
@@ -25,7 +25,7 @@ impl Field {
         }
     }
 
-    /// Returns the field that upstream's loader does not read.
+    /// Returns the field that upstream's loader does not read in this encoding.
     pub(crate) fn of_hidden(encoding: Encoding) -> Self {
         if encoding == Encoding::Gzip { Self::Data } else { Self::BinaryData }
     }

@@ -183,6 +183,8 @@ impl Dir {
         }
     }
 
+    /// Opens `path` by the system call. Only the tests that compare it with the walk let it follow
+    /// links.
     fn resolve_by_kernel(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let follows_links = self.resolution != Resolution::Auto;
         kernel::resolve(self.fd.as_fd(), path, flags, follows_links)

@@ -44,15 +44,9 @@ pub(crate) async fn cancel(
     for creation in creations.pending(namespace, config_map) {
         let Creation { job: name, launch, secret, .. } = &creation;
         let is_listed = jobs.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name);
-        let deleted = if is_listed {
-            Ok(None)
-        } else {
-            match wait_for_job(&api, &retrier, name, launch).await {
-                Ok(job) => delete_job(&api, &retrier, &job).await,
-                Err(failure) => Err(failure),
-            }
-        };
-        // No pod of the launch needs it any longer, even if the Job still appears.
+        let deleted =
+            if is_listed { Ok(None) } else { delete_new_job(&api, &retrier, &creation).await };
+        // No pod of the launch needs the Secret any longer, even if the Job still appears.
         if let Some(secret) = secret {
             let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
             let doing = format!("delete the Secret {secret}");
@@ -78,6 +72,16 @@ async fn delete_job(
     let doing = format!("delete the Job {name}");
     let response = retrier.send(&doing, || api.delete(&name, &params)).await?;
     Ok(matches!(response, Reply::Done(_)).then_some(name))
+}
+
+/// Deletes the Job of a creation that got no response yet, as soon as the Job exists.
+async fn delete_new_job(
+    api: &Api<Job>,
+    retrier: &Retrier<'_>,
+    creation: &Creation,
+) -> Result<Option<String>, Failure> {
+    let job = wait_for_job(api, retrier, &creation.job, &creation.launch).await?;
+    delete_job(api, retrier, &job).await
 }
 
 /// Waits for a Job whose creation is in flight.

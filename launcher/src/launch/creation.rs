@@ -36,7 +36,7 @@ pub(crate) struct Creation {
     pub(super) job: String,
     /// The id of the launch.
     pub(super) launch: String,
-    /// The Secret that was created for the Job, which will own it.
+    /// The name of the Secret that was created for the Job, if there is one.
     pub(super) secret: Option<String>,
 }
 

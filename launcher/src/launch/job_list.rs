@@ -42,8 +42,9 @@ pub(super) async fn list_jobs(
             jobs.push(job);
         }
         if n_running > MAX_RUNNING {
-            let message =
-                format!("failed to {doing}: more than {MAX_RUNNING} with {selector} are running");
+            let message = format!(
+                "failed to {doing}: more than {MAX_RUNNING} Jobs with {selector} are running"
+            );
             return Err(Failure::new(Reason::Conflict, message));
         }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {

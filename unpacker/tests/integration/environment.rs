@@ -132,8 +132,8 @@ fn an_error_of_the_system_is_not_a_fault_of_the_bundle() {
         ("--as=20000000", ""),
         ("--as=6000000", no_thread),
         ("--data=1000000", no_thread),
-        // The system puts the environment on the stack at a random place, and ends a program
-        // without a page left: at 16 KiB and 4 kB of variables, 1 run of 20 ended by a signal.
+        // The system puts the environment at a random place on the stack, and kills a program that
+        // has no page left. With 16 KiB and 4 kB of variables, 1 of 20 runs ended by a signal.
         ("--stack=32768", ""),
     ] {
         let run = run(&["prlimit", limit], &program, &[]);

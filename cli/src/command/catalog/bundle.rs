@@ -16,8 +16,8 @@ use crate::{
     source::{self, Images},
 };
 
-/// The maximum memory for the objects of a bundle, in bytes. Those of the largest published bundle
-/// need about 10 MiB.
+/// The maximum memory for the objects of a bundle, in bytes: twice the default maximum size of its
+/// files.
 const MAX_MEMORY: usize = 64 << 20;
 
 /// Checks whether `path` is a bundle directory: a directory with the two directories of a bundle,
@@ -123,8 +123,7 @@ fn check(loaded: &Loaded) -> Result<(), Unrendered> {
 /// Decodes the objects in the manifests.
 fn objects(reading: &Reading) -> Result<Vec<Tree>, Unrendered> {
     let (mut objects, mut memory) = (Vec::new(), 0);
-    for tree in decode_objects(reading.content.files()) {
-        let (_, Some(tree)) = tree else { continue };
+    for tree in decode_objects(reading.content.files()).filter_map(|(_, tree)| tree) {
         memory += tree.memory();
         if memory > MAX_MEMORY {
             return Err(Unrendered::Memory);

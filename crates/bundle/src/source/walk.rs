@@ -12,9 +12,8 @@ use super::{Error, LinkFault};
 /// The maximum number of links, which is that of the kernel (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
 
-/// The maximum number of components in the targets of all links that are followed, so that they
-/// take at most about a second. Each file of a volume of a ConfigMap needs six: two links, each
-/// followed twice.
+/// The maximum number of components in the targets of all links that are followed. A file in the
+/// volume of a ConfigMap needs six: two links with three components together, each followed twice.
 pub(super) const MAX_COMPONENTS: usize = 300_000;
 
 /// The number of components in the targets of links that may still be followed. All walks that read

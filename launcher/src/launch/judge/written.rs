@@ -131,19 +131,19 @@ fn verify_writers(
         return Err(changed(name, &how));
     }
     let pods = attempt_pods(seen, attempt);
-    let wrote_nothing = |pod: &&Pod| outcomes(pod, name).any(|it| wrote_nothing(it.verdict));
+    let reports_nothing = |pod: &&Pod| outcomes(pod, name).any(|it| wrote_nothing(it.verdict));
     if writers.is_empty()
         && !pods.is_empty()
         && !lacks_pods(seen, attempt)
-        && pods.iter().all(wrote_nothing)
+        && pods.iter().all(reports_nothing)
     {
         return Err(changed(name, "no pod wrote it"));
     }
     Ok(())
 }
 
-/// Checks whether the unpacker wrote nothing. After a temporary failure, the response to
-/// a successful request may have been lost.
+/// Checks whether the unpacker wrote nothing. After a temporary failure, the response to a
+/// successful request may have been lost.
 fn wrote_nothing(verdict: Verdict) -> bool {
     matches!(
         verdict,

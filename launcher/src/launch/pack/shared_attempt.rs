@@ -299,8 +299,13 @@ impl Following<'_> {
             Some((*places.get(volume)?, failure.clone()))
         };
         let until = Instant::now() + LONGEST;
-        let (written, failed, unconfirmed) = Default::default();
-        let mut round = Round { written, failed, unconfirmed, culprit: None, until };
+        let mut round = Round {
+            written: Vec::new(),
+            failed: Vec::new(),
+            unconfirmed: Vec::new(),
+            culprit: None,
+            until,
+        };
         for (&place, Open { member, judge, wait, .. }) in &mut self.open {
             let report = &member.launch.report;
             self.watch.show(member.launch.plan.name());

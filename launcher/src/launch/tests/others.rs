@@ -197,7 +197,7 @@ async fn a_job_with_another_tool_image_than_the_requested_digest_is_not_adopted(
     }
 }
 
-/// Anyone who may create Jobs can copy the hash of the options to another Job.
+/// A user with permission to create Jobs can copy the hash of the options.
 #[tokio::test(start_paused = true)]
 async fn a_job_with_another_tool_image_and_the_same_hash_is_not_adopted() {
     let tool = format!("registry.example/unlade-unpacker@sha256:{}", "1".repeat(64));

@@ -27,7 +27,7 @@ pub(super) const FAMILIES: &[Family] = &[
         let names = count(n, |n| format!("\\\"k{n}\\\","));
         existing(&format!("\"unlade.dev/annotations\":\"[{names}\\\"k\\\"]\","), "")
     }),
-    // As many as are read.
+    // Almost as many as are read.
     response("small-maps", |n| {
         with_field(&format!("[{}{{}}]", repeat("{\"a\":0},", n.min(270_000))))
     }),

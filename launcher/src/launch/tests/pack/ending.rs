@@ -94,7 +94,7 @@ async fn a_deleted_config_map_is_not_created_again() {
     assert!(is_pack(&jobs[1]) && is_pack(&jobs[2]), "{jobs:?}");
 }
 
-/// Anyone who may create events can write anything in them.
+/// A user with permission to create events chooses their text.
 #[tokio::test(start_paused = true)]
 async fn an_event_that_the_api_server_does_not_confirm_does_not_end_a_pack() {
     let server = Server::new(|server, job| {

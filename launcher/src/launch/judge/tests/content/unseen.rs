@@ -57,6 +57,13 @@ fn content_of_a_tag_needs_the_message_of_a_pod_of_an_adopted_job_too() {
         assert_eq!(judged(&running, 36), "retryable ImageUnverified");
         assert_eq!(judged(&wrote(running.clone()), 6), "written");
         assert_eq!(judged(&ended, 6), "retryable ImageUnverified");
+
+        let mut budget = Budget::new(deadlines(), Duration::ZERO);
+        let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
+        let seen = seen(filled_from(IMAGE, JOB), job(&json!([])), vec![wrote(running.clone())]);
+        let state = judge.judge(&seen, Duration::from_secs(5)).state;
+        let State::Ended(Conclusion::Written(written)) = state else { panic!("{state:?}") };
+        assert_eq!(written.images.bundle.digest, Some(format!("sha256:{HEX}")));
     }
 }
 
