@@ -9,7 +9,6 @@ use derive_setters::Setters;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 
-pub(crate) use self::list::{list_all, pages};
 pub(crate) use self::remove::remove;
 pub use self::{
     describe::Description,

@@ -9,7 +9,7 @@ use kube::{Api, api::ListParams};
 
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, join_words};
-use crate::inventory::list_all;
+use crate::call::list_all;
 use crate::object::{Facts, Plan};
 use crate::{Failure, PodOptions, Reason, Remedy, Strategy};
 use fit::Misfit;

@@ -4,8 +4,7 @@ use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, join_words};
-use crate::call::Reply;
-use crate::inventory::pages;
+use crate::call::{Reply, pages};
 use crate::{Failure, Reason};
 
 const EXTRACT_CONTENT: Topic = Topic(Category::Olm, "extract-content");
@@ -55,7 +54,8 @@ pub(super) async fn check(cluster: &Cluster<'_>) -> Check {
 async fn list(api: Api<DynamicObject>, place: &str) -> Result<Option<Vec<DynamicObject>>, Failure> {
     let params = ListParams::default();
     let doing = format!("list the CatalogSources in {place}");
-    match pages(&doing, &params, async |page| api.list(&page).await).await? {
+    let page = async |params: ListParams| api.list(&params).await;
+    match pages(&doing, &params, None, page).await? {
         Reply::Missing => Ok(None),
         response => response.expect_value(&doing).map(Some),
     }

@@ -8,7 +8,7 @@ use kube::{ResourceExt as _, api::ListParams};
 
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic};
-use crate::inventory::list_all;
+use crate::call::list_all;
 use crate::object::{Facts, Plan};
 use crate::quantity::Amount;
 use crate::{Failure, Reason, Remedy, Strategy};

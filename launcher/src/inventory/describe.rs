@@ -12,7 +12,7 @@ use unlade_diagnose::last_occurrence;
 use unlade_loader as loader;
 
 use super::{item::Item, item::JobRecord, list, object, remove};
-use crate::call::send_for_value;
+use crate::call::{list_all, send_for_value};
 use crate::load::load_bundle;
 use crate::seal::Seal;
 use crate::{DigestSource, Failure, Reason, object::label};
@@ -60,7 +60,7 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
         (format!("list the pods of {subject}"), format!("read the Role of {subject}"));
     let (jobs, pods, owned, role) = futures::join!(
         list::jobs(client, Some(&namespace), Some(&name)),
-        list::list_all(&list_pods, &params, &pods),
+        list_all(&list_pods, &params, &pods),
         remove::owned(client, &config_map.metadata),
         send_for_value(&read_role, || roles.get_opt(&name)),
     );
@@ -122,7 +122,7 @@ async fn list_events(
     let doing = format!("list the events of {subject}");
     let lists = uids.into_iter().map(async |uid| {
         let params = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
-        list::list_all(&doing, &params, &api).await
+        list_all(&doing, &params, &api).await
     });
     let mut events: Vec<_> =
         futures::future::try_join_all(lists).await?.into_iter().flatten().collect();

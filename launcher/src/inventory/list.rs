@@ -1,19 +1,13 @@
 //! Paginated lists of ConfigMaps and Jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
 
 use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::{
-    Api, Client, ResourceExt as _,
-    api::{ListParams, ObjectList},
-    core::PartialObjectMeta,
-};
-use serde::de::DeserializeOwned;
+use kube::{Api, Client, ResourceExt as _, api::ListParams, core::PartialObjectMeta};
 
 use super::{Scope, item::Item, item::JobRecord, object};
-use crate::call::{Reply, send};
+use crate::call::{list_all, pages};
 use crate::{
     Failure,
     object::{
@@ -21,9 +15,6 @@ use crate::{
         label::{self, UNPACK_REF},
     },
 };
-
-/// The page size of kubectl.
-const PAGE: u32 = 500;
 
 pub(super) async fn items(client: &Client, scope: &Scope) -> Result<Vec<Item>, Failure> {
     let (params, namespace) = (params(scope), scope.namespace.as_deref());
@@ -104,58 +95,15 @@ fn names_of_config_maps(job: &Job) -> BTreeSet<&str> {
     job.labels().get(UNPACK_REF).into_iter().chain(names).map(String::as_str).collect()
 }
 
-/// Lists all objects, page by page. `doing` describes the request and completes "failed to" in
-/// messages.
-pub(crate) async fn list_all<K: Clone + Debug + DeserializeOwned>(
-    doing: &str,
-    params: &ListParams,
-    api: &Api<K>,
-) -> Result<Vec<K>, Failure> {
-    pages(doing, params, async |page| api.list(&page).await).await?.expect_value(doing)
-}
-
-/// Lists the metadata of all objects, as [`list_all`] does.
+/// Lists the metadata of all objects, as [`list_all`] lists the objects.
 pub(super) async fn list_all_metadata<K: Kind>(
     doing: &str,
     params: &ListParams,
     api: &Api<K>,
 ) -> Result<Vec<PartialObjectMeta<K>>, Failure> {
-    pages(doing, params, async |page| api.list_metadata(&page).await).await?.expect_value(doing)
-}
-
-/// Returns all pages of a list, or [`Reply::Missing`] if the API server does not know the kind.
-/// `doing` is that of [`list_all`].
-pub(crate) async fn pages<K: Clone>(
-    doing: &str,
-    params: &ListParams,
-    page: impl AsyncFn(ListParams) -> Result<ObjectList<K>, kube::Error>,
-) -> Result<Reply<Vec<K>>, Failure> {
-    let mut params = params.clone().limit(PAGE);
-    let mut all = Vec::new();
-    loop {
-        let request_page = async || match page(params.clone()).await {
-            Err(kube::Error::Api(status)) if status.code == 410 && params.limit.is_some() => {
-                Ok(None)
-            }
-            list => list.map(Some),
-        };
-        let response = send(doing, request_page).await?;
-        if matches!(response, Reply::Missing) {
-            return Ok(Reply::Missing);
-        }
-        if let Some(list) = response.expect_value(doing)? {
-            all.extend(list.items);
-            params.continue_token = list.metadata.continue_.filter(|token| !token.is_empty());
-            if params.continue_token.is_none() {
-                return Ok(Reply::Done(all));
-            }
-        } else {
-            // The continue token has expired. A list without pages is always complete.
-            all.clear();
-            params.limit = None;
-            params.continue_token = None;
-        }
-    }
+    pages(doing, params, None, async |page| api.list_metadata(&page).await)
+        .await?
+        .expect_value(doing)
 }
 
 fn key(metadata: &ObjectMeta) -> (&str, &str) {

@@ -26,7 +26,8 @@ const JOB: &str = "deploy-";
 /// `init_image` is the image of `unlade-unpacker`, which an init container copies into the bundle
 /// image's container. The names are random: `bundle-image-...` and `deploy-bundle-image-...`. The
 /// ConfigMap owns all other objects, so it is enough to delete the ConfigMap.
-/// [`Launcher`] waits for the bundle, and reports why a launch failed.
+/// [`Launcher`] waits for the bundle, and reports why a launch failed. It also verifies the image
+/// that the pod ran, which this function cannot do.
 ///
 /// # Errors
 ///
