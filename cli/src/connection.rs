@@ -1,7 +1,7 @@
 //! Connects to the cluster that the arguments and the kubeconfig select.
 
-use std::io;
 use std::time::Duration;
+use std::{env, io};
 
 use kube::{
     Client, Config,
@@ -245,7 +245,7 @@ async fn target(connection: &Connection) -> Result<Target, Error> {
     let path = kubeconfig_path(connection);
     let read = match &connection.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
-        None => Kubeconfig::read(),
+        None => read_kubeconfig(),
     };
     let kubeconfig = match read {
         Ok(kubeconfig) => kubeconfig,
@@ -268,6 +268,34 @@ async fn target(connection: &Connection) -> Result<Target, Error> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
     let config = config.map_err(|source| Error::Kubeconfig { path, source: Box::new(source) })?;
     Ok(Target { config, context: Some(context) })
+}
+
+/// Reads the files of `KUBECONFIG`, or else the file in the home directory.
+///
+/// Files of `KUBECONFIG` that do not exist are skipped, and an empty current context is replaced by
+/// that of a later file, as in client-go (`ClientConfigLoadingRules`). kube would refuse the whole
+/// list.
+fn read_kubeconfig() -> Result<Kubeconfig, KubeconfigError> {
+    let paths = env::var_os("KUBECONFIG").unwrap_or_default();
+    let paths: Vec<_> =
+        env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty()).collect();
+    let mut files = Vec::new();
+    let mut missing = None;
+    for path in &paths {
+        match Kubeconfig::read_from(path) {
+            Ok(mut file) => {
+                file.current_context = file.current_context.filter(|name| !name.is_empty());
+                files.push(file);
+            }
+            Err(error) if is_missing(&error) => missing = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    match missing {
+        _ if paths.is_empty() => Kubeconfig::read(),
+        Some(error) if files.is_empty() => Err(error),
+        _ => files.into_iter().try_fold(Kubeconfig::default(), Kubeconfig::merge),
+    }
 }
 
 /// Returns the requested or the current context if it exists and its user exists. kube would go on
@@ -296,7 +324,7 @@ fn known_context(
 
 /// Returns the path of the kubeconfig for messages.
 fn kubeconfig_path(connection: &Connection) -> String {
-    let variable = || std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
+    let variable = || env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
     match &connection.kubeconfig {
         Some(path) => path.display().to_string(),
         None => variable().map_or_else(

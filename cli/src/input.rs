@@ -24,6 +24,9 @@ pub(crate) const DEFAULT_MAX_SIZE: usize = 256 << 20;
 /// little more than its text.
 const MAX_MEMORY: usize = 96 << 20;
 
+/// The maximum nesting of a document, which is that of serde_json. A ConfigMap has three levels.
+const MAX_DEPTH: usize = 127;
+
 /// A file, or standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -117,6 +120,9 @@ pub(crate) enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// The values of a document are nested too deeply.
+    #[error("document {number} of {origin} is nested more than {MAX_DEPTH} levels deep")]
+    TooDeep { origin: String, number: usize },
     /// A field of a ConfigMap has a wrong type.
     #[error("{object} of {origin} is not a valid ConfigMap: {field}")]
     ConfigMap {
@@ -266,15 +272,18 @@ fn values(
     } else {
         None
     };
-    let json = |source| Error::Json { origin: origin.to_owned(), number, source };
     match (reader.to_json(text), json_error) {
         (Ok(text), _) => {
             memory.used = total(text.as_bytes())?;
-            Ok(vec![serde_json::from_str(&text).map_err(json)?])
+            // The reader has written valid JSON.
+            let too_deep = |_| Error::TooDeep { origin: origin.to_owned(), number };
+            Ok(vec![serde_json::from_str(&text).map_err(too_deep)?])
         }
         // The text is neither. It looks like JSON, so the error of the JSON parser is more useful.
-        (Err(_), Some(error)) => Err(json(error)),
-        (Err(source), None) => Err(Error::Yaml { origin: origin.to_owned(), number, source }),
+        (Err(source), Some(error)) if !source.is_limit() => {
+            Err(Error::Json { origin: origin.to_owned(), number, source: error })
+        }
+        (Err(source), _) => Err(Error::Yaml { origin: origin.to_owned(), number, source }),
     }
 }
 

@@ -21,6 +21,9 @@ pub(crate) struct Source<'a> {
     pub(crate) image: Option<&'a str>,
     /// Whether it is known which files are in metadata/.
     pub(crate) has_directories: bool,
+    /// The keys of the files that upstream's loader does not read as objects, whatever they
+    /// contain.
+    pub(crate) unread: BTreeSet<String>,
     /// The findings of the reader of the content.
     pub(crate) findings: Vec<Finding>,
 }
@@ -30,20 +33,19 @@ pub(crate) struct Source<'a> {
 /// # Errors
 ///
 /// Returns an error if the budget of `reader` is exhausted.
-pub(crate) fn compose(source: Source<'_>, reader: &yaml::Reader) -> Result<Loaded, Error> {
-    let mut findings = Findings::from(source.findings);
+pub(crate) fn compose(mut source: Source<'_>, reader: &yaml::Reader) -> Result<Loaded, Error> {
+    let mut findings = Findings::from(mem::take(&mut source.findings));
     let content = &*source.content;
 
     let mut named = content.annotations().iter().filter(|(_, value)| !value.is_empty());
     let has_annotations = named.any(|(key, _)| channel::ANNOTATIONS.contains(&key.as_str()));
     let mut metadata = Metadata::new(!has_annotations);
-    let objects =
-        object::read(content, source.has_directories, reader, &mut metadata, &mut findings)?;
+    let objects = object::read(&source, reader, &mut metadata, &mut findings)?;
     findings.append(mem::take(&mut metadata.findings));
     let annotations = if has_annotations { content.annotations() } else { &metadata.annotations };
     let channels = Channels::read(annotations, &mut findings);
     let mut bundle = fill(&objects, &mut metadata, &channels, &mut findings);
-    let Objects { found, skipped, package, other_packages, .. } = objects;
+    let Objects { found, skipped, in_metadata, package, other_packages, .. } = objects;
     let mut used = metadata.used;
     let package_manifest = match package {
         Some((key, manifest)) => {
@@ -54,6 +56,7 @@ pub(crate) fn compose(source: Source<'_>, reader: &yaml::Reader) -> Result<Loade
         None => PackageManifest::new(&channels, &bundle.csv_name),
     };
     report_skipped(&skipped, &used, &mut findings);
+    report_in_metadata(&in_metadata, &used, &mut findings);
 
     source.image.unwrap_or_default().clone_into(&mut bundle.bundle_path);
     bundle.objects = found;
@@ -96,6 +99,22 @@ fn report_skipped(skipped: &[Skipped<'_>], used: &BTreeSet<&str>, findings: &mut
             Finding::new(Reason::UnusedFile, file.key, "OLM does not use the file")
         } else {
             Finding::new(Reason::Undecodable, file.key, describe_undecodable(file))
+        });
+    }
+}
+
+/// Reports the objects that OLM does not find, because they are in metadata/.
+fn report_in_metadata(objects: &[Object], used: &BTreeSet<&str>, findings: &mut Findings) {
+    for Object { key, kind, .. } in objects.iter().filter(|it| !used.contains(it.key.as_str())) {
+        findings.push(if kind.is_empty() {
+            Finding::new(Reason::UnusedFile, key, "OLM does not use the file")
+        } else {
+            let kind = excerpt::shorten(kind);
+            let message = format!(
+                "the object of kind {kind} is dropped, because OLM reads no objects from \
+                 metadata/: move the file to manifests/"
+            );
+            Finding::new(Reason::UnreadKey, key, message)
         });
     }
 }

@@ -1,11 +1,12 @@
 //! [`load()`]: loads a [`Loaded`] bundle from what a reader has read.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use derive_setters::Setters;
 use serde::Serialize;
 use unlade_bundle::{
-    Finding, Limits, Reading,
+    Content, Directory, Finding, Limits, Reading,
     annotation::{OLM, UPSTREAM},
 };
 use unlade_config_map::{ConfigMap, decode, mark};
@@ -106,6 +107,8 @@ pub fn load(reading: &Reading, options: &Options) -> Result<Loaded, Error> {
         content: Cow::Borrowed(&reading.content),
         image: options.source_image.as_deref(),
         has_directories: true,
+        // A ConfigMap has them where OLM does not read them.
+        unread: keys_of_metadata(&reading.content),
         findings: reading.findings.clone(),
     };
     let reader = yaml::Reader::new(&options.limits.yaml);
@@ -143,6 +146,7 @@ pub fn load_config_maps_within(
     let source = compose::Source {
         image: decoded.source_image.as_deref().or(options.source_image.as_deref()),
         has_directories: decoded.digest.is_some(),
+        unread: decoded.unread,
         findings: decoded.findings,
         content: Cow::Owned(decoded.content),
     };
@@ -151,6 +155,11 @@ pub fn load_config_maps_within(
         return Err(Error::NoBundle);
     }
     check_strictness(loaded, options)
+}
+
+fn keys_of_metadata(content: &Content) -> BTreeSet<String> {
+    let files = content.entries().filter(|(_, file)| file.directory == Directory::Metadata);
+    files.map(|(key, _)| key.to_string()).collect()
 }
 
 /// Checks whether an annotation shows that the ConfigMap was filled with a bundle: by unlade, whose

@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, hash_map::Entry};
 
-use unlade_bundle::{
-    Api, Content, Directory, File, Finding, Findings, Reason, crd, csv, typed::Reader,
-};
+use unlade_bundle::{Api, Directory, File, Finding, Findings, Reason, crd, csv, typed::Reader};
 use unlade_text::excerpt;
 use unlade_yaml::{
     self as yaml, Part,
@@ -13,7 +11,9 @@ use unlade_yaml::{
 };
 
 use crate::{
-    Error, PackageManifest, further_document,
+    Error, PackageManifest,
+    compose::Source,
+    further_document,
     metadata::{Candidate, Metadata},
     package_manifest,
 };
@@ -78,6 +78,8 @@ pub(crate) struct Objects<'a> {
     /// The APIs of the CRDs that upstream's directory reader reads: those in manifests/ whose file
     /// names do not start with a dot.
     pub(crate) provided: Vec<Api>,
+    /// The objects in metadata/ that OLM does not read. Their bytes are still in the content.
+    pub(crate) in_metadata: Vec<Object>,
     /// The files that are not objects.
     pub(crate) skipped: Vec<Skipped<'a>>,
     /// The first PackageManifest among the files, with its key. Such a file is either not an
@@ -123,23 +125,27 @@ impl<'a> Skipped<'a> {
     }
 }
 
-/// Reads each file of `content` once, as upstream's loader does, in the bytewise order of the
+/// Reads each file of `source` once, as upstream's loader does, in the bytewise order of the
 /// ConfigMap keys. Files that may contain metadata are also passed to `metadata`.
 ///
 /// # Errors
 ///
 /// Returns an error if the budget of `reader` is exhausted.
 pub(crate) fn read<'a>(
-    content: &'a Content,
-    has_directories: bool,
+    source: &'a Source<'_>,
     reader: &yaml::Reader,
     metadata: &mut Metadata<'a>,
     findings: &mut Findings,
 ) -> Result<Objects<'a>, Error> {
     let mut objects = Objects::default();
     let lost = further_document::Reader::new();
-    for (key, file) in content.entries() {
+    for (key, file) in source.content.entries() {
         let key = key.as_str();
+        let is_unread = source.unread.contains(key);
+        if is_unread && file.directory == Directory::Manifests {
+            // The reader of the ConfigMap has reported it.
+            continue;
+        }
         let exhausted = |source| Error::Exhausted { key: key.to_owned(), source };
         let read = match file.directory {
             Directory::Manifests => reader.read_outlined_file(&file.bytes, &OUTLINE),
@@ -159,7 +165,9 @@ pub(crate) fn read<'a>(
         if let Some(tree) = &read.document {
             let candidate = Candidate { key, root: tree.root(), bytes: &file.bytes };
             // If the directories are unknown, any file that is not an object may contain metadata.
-            if file.directory == Directory::Metadata || read.error.is_some() && !has_directories {
+            if file.directory == Directory::Metadata
+                || read.error.is_some() && !source.has_directories
+            {
                 metadata.add(candidate, read.unread, reader).map_err(exhausted)?;
             }
             if read.error.is_some() || kind_of(tree.root()) == package_manifest::KIND {
@@ -173,6 +181,7 @@ pub(crate) fn read<'a>(
         }
         let unread = read.unread;
         match read.into_object() {
+            Ok(tree) if is_unread => objects.in_metadata.push(describe(key, tree.as_ref())),
             Ok(tree) => {
                 if let Some(unread) = unread {
                     let message = lost.describe(unread, &file.bytes);
@@ -195,10 +204,7 @@ pub(crate) fn read<'a>(
 
 impl Objects<'_> {
     fn add(&mut self, key: &str, file: &File, tree: Option<Tree>, findings: &mut Findings) {
-        let object = match &tree {
-            Some(tree) => describe(key, tree.root()),
-            None => Object { key: key.to_owned(), ..Object::default() },
-        };
+        let object = describe(key, tree.as_ref());
         if let Some(tree) = &tree {
             self.check_identity(&object, tree.root(), findings);
         }
@@ -281,7 +287,11 @@ pub(crate) fn name_of(root: Value<'_>) -> &str {
     root.get("metadata").and_then(|metadata| metadata.get("name")?.as_str()).unwrap_or_default()
 }
 
-fn describe(key: &str, root: Value<'_>) -> Object {
+/// Returns an object without its bytes. A nil object has only a key.
+fn describe(key: &str, tree: Option<&Tree>) -> Object {
+    let Some(root) = tree.map(Tree::root) else {
+        return Object { key: key.to_owned(), ..Object::default() };
+    };
     let api_version = root.get("apiVersion").and_then(|version| version.as_str());
     Object {
         key: key.to_owned(),

@@ -20,6 +20,10 @@ const COMMANDS: [(&[&str], &[&str]); 10] = [
     (&["version"], &["--version"]),
 ];
 
+/// The commands that contact no registry, so that ours do not have the options for registries.
+const LOCAL: [&[&str]; 3] =
+    [&["alpha", "convert-template"], &["generate", "dockerfile"], &["init"]];
+
 /// The options of `opm` for registries, and ours. In `opm`, every command has them.
 const OPTIONS: [(&str, &str); 2] =
     [("--skip-tls-verify", "--tls-verify=false"), ("--use-http", "--plain-http")];
@@ -45,6 +49,9 @@ pub(crate) fn translate(arguments: impl IntoIterator<Item = OsString>) -> Vec<Os
     let Some((theirs, ours)) = COMMANDS.iter().find(called) else {
         return [program, options, arguments].concat();
     };
+    if LOCAL.contains(theirs) {
+        options.clear();
+    }
     let ours = ours.iter().map(OsString::from).collect();
     let rest = arguments.split_off(theirs.len());
     [program, ours, options, rest].concat()
@@ -69,6 +76,8 @@ mod tests {
             ("opm alpha render-template a", "opm catalog template render a"),
             ("opm --use-http render a", "opm catalog render --plain-http a"),
             ("opm render a --skip-tls-verify", "opm catalog render --tls-verify=false a"),
+            ("opm init a --use-http", "opm catalog init a"),
+            ("opm --skip-tls-verify generate dockerfile a", "opm catalog generate dockerfile a"),
             ("opm version", "opm --version"),
             ("opm serve a", "opm serve a"),
             ("opm", "opm"),

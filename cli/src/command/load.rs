@@ -26,6 +26,8 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     let (Input { config_maps, is_many, others }, reader) = Origin::new(file.or(filename))
         .and_then(|origin| input::read(&origin, max_input_size.0, reader))
         .map_err(Error::LoadInput)?;
+    // Only the input may be larger than a bundle.
+    let reader = reader.with_limits_of_text(&limits.yaml);
     stderr::warn(
         others.iter().map(|object| format!("{object} is not a ConfigMap, so it is dropped")),
         screen,

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use unlade_bundle::Reading;
-use unlade_config_map::encode;
+use unlade_config_map::{
+    Encoding,
+    encode::{self, encode, unread_manifests},
+};
 use unlade_loader::{self as loader, Loaded, Strictness};
 use unlade_oci::{self as oci, Source};
 use unlade_registry::ImageReader;
@@ -52,7 +55,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         .with_strictness(strictness)
         .with_limits(limits)
         .with_source_image(source_image.clone());
-    let loaded = loader::load(&reading, &options)
+    let mut loaded = loader::load(&reading, &options)
         .map_err(|error| Error::load(source.to_string(), error, screen))?;
     let Reading { content, findings } = reading;
     let options = encode::Options::default()
@@ -62,6 +65,13 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         .with_source_image(source_image)
         .with_findings(findings);
     let config_maps = encode(&content, &options)?;
+    let encodings = config_maps.iter().map(Encoding::of);
+    let unread: Vec<_> =
+        encodings.flat_map(|encoding| unread_manifests(&content, encoding)).collect();
+    if strict && !unread.is_empty() {
+        return Err(Error::load(source.to_string(), loader::Error::Lossy(unread), screen));
+    }
+    loaded.report.extend(unread);
     let form = match output.unwrap_or_else(|| default_format(screen)) {
         Format::Yaml => Form::Yaml,
         Format::Json => Form::Json,

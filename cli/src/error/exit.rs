@@ -265,7 +265,9 @@ impl From<&input::Error> for Exit {
         match error {
             input::Error::Terminal => Self::Usage,
             input::Error::Read { .. } => Self::Failure,
-            input::Error::TooLarge { .. } | input::Error::Memory { .. } => Self::TooLarge,
+            input::Error::TooLarge { .. }
+            | input::Error::Memory { .. }
+            | input::Error::TooDeep { .. } => Self::TooLarge,
             input::Error::Yaml { source, .. } if source.is_limit() => Self::TooLarge,
             _ => Self::BadBundle,
         }

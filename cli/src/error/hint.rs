@@ -183,8 +183,11 @@ fn annotations_hint(error: &annotation::Error) -> Option<&'static str> {
 
 fn yaml_hint(error: &yaml::Error) -> Option<&'static str> {
     match error {
+        // No option sets the maximum depth of flow collections, or the maximum sizes of the text
+        // and of the document in memory.
+        yaml::Error::TooDeep { limit: yaml::FLOW_DEPTH, .. } => None,
         yaml::Error::TooDeep { .. } => Some(YAML_DEPTH_HINT),
-        yaml::Error::TooLarge { .. } => Some(YAML_SIZE_HINT),
+        yaml::Error::TooLarge { what: "the JSON", .. } => Some(YAML_SIZE_HINT),
         _ => None,
     }
 }

@@ -75,6 +75,16 @@ fn a_field_of_a_wrong_type_is_named() {
 }
 
 #[test]
+fn a_document_that_is_nested_too_deeply_exceeds_a_limit() {
+    let block: String = (0..140).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    let error = parse(&block).unwrap_err();
+    assert_eq!(error.to_string(), "document 1 of input is nested more than 127 levels deep");
+    let flow = format!("{}1{}", "{\"a\":".repeat(140), "}".repeat(140));
+    let error = parse(&flow).unwrap_err();
+    assert!(matches!(&error, Error::Yaml { source, .. } if source.is_limit()), "{error:?}");
+}
+
+#[test]
 fn a_broken_document_is_named_by_its_number() {
     let broken = parse(&format!("{}\n---\na: [\n", config_map("a"))).unwrap_err();
     assert!(broken.to_string().contains("document 2 of input is not YAML"), "{broken}");

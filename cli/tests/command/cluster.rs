@@ -142,6 +142,21 @@ fn without_a_kubeconfig_there_is_no_cluster() {
 }
 
 #[test]
+fn files_of_a_list_that_do_not_exist_are_skipped() {
+    let directory = tempfile::tempdir().unwrap();
+    let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
+    fs::write(&first, "kind: Config\ncurrent-context: ''\n").unwrap();
+    fs::write(&second, NO_SERVER).unwrap();
+    let list = env::join_paths([&directory.path().join("missing"), &first, &second]).unwrap();
+    let stderr = bare(&["get"], &[("KUBECONFIG", list.to_str().unwrap())]).failure(74);
+    assert!(stderr.contains("http://127.0.0.1:9 (context \"here\")"), "{stderr}");
+    // A broken file is not skipped.
+    fs::write(&first, "kind: [\n").unwrap();
+    let stderr = bare(&["get"], &[("KUBECONFIG", list.to_str().unwrap())]).failure(1);
+    assert!(stderr.starts_with("error: failed to use the kubeconfig "), "{stderr}");
+}
+
+#[test]
 fn problems_of_a_kubeconfig_are_named() {
     let stderr = without_server(&["get", "--context", "nowhere"]).failure(1);
     assert!(stderr.starts_with("error: the kubeconfig /"), "{stderr}");

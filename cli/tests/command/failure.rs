@@ -191,6 +191,15 @@ fn oversized_input_exits_with_4_and_names_the_option() {
             "{switch}: {stderr}"
         );
     }
+    // No option raises these limits.
+    for (large, limit) in [
+        (format!("# {}\n", "x".repeat(2 << 20)), "the text is larger than 1048576 bytes"),
+        ("[".repeat(130), "the document is nested more than 128 levels deep"),
+    ] {
+        let bundle = Bundle::new().with("metadata/annotations.yaml", &large);
+        let stderr = unlade(["unpack", bundle.argument()]).failure(4);
+        assert!(stderr.contains(limit) && !stderr.contains("hint"), "{stderr}");
+    }
     let config_map = "kind: ConfigMap\napiVersion: v1\n";
     let stderr = piped(["load", "--max-input-size", "10"], config_map).failure(4);
     assert!(stderr.contains("hint: raise the limit with --max-input-size\n"), "{stderr}");

@@ -84,12 +84,12 @@ impl Csv {
     pub fn read(root: Value<'_>, reader: &mut Reader<'_>) -> Self {
         let mut csv = Self::default();
         let mut properties = None;
-        reader.string(field(root, "apiVersion"), "apiVersion");
-        if let Some(metadata) = reader.object(field(root, "metadata"), "metadata") {
+        // Upstream reads all fields from maps, down to those of `spec`. Unlike the names of the
+        // fields of structs, their names must match exactly, including letter case.
+        reader.string(root.get("apiVersion"), "apiVersion");
+        if let Some(metadata) = reader.object(root.get("metadata"), "metadata") {
             properties = read_metadata(&mut csv, metadata, reader);
         }
-        // Upstream reads the fields of `spec` from a map. Unlike the names of the fields
-        // of structs, their names must match exactly, including letter case.
         match root.get("spec") {
             None => reader.invalid("the CSV has no spec"),
             spec => {
@@ -146,11 +146,11 @@ fn has_v_prefix(range: &str) -> bool {
 fn read_metadata(csv: &mut Csv, metadata: Value<'_>, reader: &mut Reader<'_>) -> Option<String> {
     let mut properties = None;
     for name in TEXTS {
-        reader.string(field(metadata, name), &format!("metadata.{name}"));
+        reader.string(metadata.get(name), &format!("metadata.{name}"));
     }
-    reader.strings(field(metadata, "finalizers"), "metadata.finalizers");
-    read_map(field(metadata, "labels"), "metadata.labels", reader, |_, _| {});
-    let annotations = field(metadata, "annotations");
+    reader.strings(metadata.get("finalizers"), "metadata.finalizers");
+    read_map(metadata.get("labels"), "metadata.labels", reader, |_, _| {});
+    let annotations = metadata.get("annotations");
     read_map(annotations, "metadata.annotations", reader, |name, value| match name {
         SKIP_RANGE => csv.skip_range = value,
         SUBSTITUTES_FOR => csv.substitutes_for = value,
@@ -243,7 +243,27 @@ fn definition(item: Value<'_>, path: &str, reader: &mut Reader<'_>) -> Option<De
 
 #[cfg(test)]
 mod tests {
+    use unlade_yaml::{Limits, Scalars};
+
     use super::*;
+    use crate::Findings;
+
+    #[test]
+    fn fields_of_the_metadata_must_match_in_letter_case() {
+        let skip_range = |text: &str| {
+            let document =
+                unlade_yaml::read(text.as_bytes(), Scalars::Resolved, &Limits::default()).unwrap();
+            let mut findings = Findings::default();
+            let mut reader = Reader::new("csv.yaml", &mut findings);
+            Csv::read(document.tree.root(), &mut reader).skip_range
+        };
+        assert_eq!(
+            skip_range("{metadata: {annotations: {olm.skipRange: <1.0.0}}, spec: {}}"),
+            "<1.0.0"
+        );
+        assert_eq!(skip_range("{Metadata: {annotations: {olm.skipRange: <1.0.0}}, spec: {}}"), "");
+        assert_eq!(skip_range("{metadata: {Annotations: {olm.skipRange: <1.0.0}}, spec: {}}"), "");
+    }
 
     #[test]
     fn a_release_that_is_a_number_reads_as_go_prints_it() {

@@ -18,7 +18,7 @@
 //! # Ok::<(), unlade_yaml::Error>(())
 //! ```
 
-use unlade_yaml::json::{Kind, Value, is_folded};
+use unlade_yaml::json::{self, Kind, Value, is_folded};
 
 use crate::{Finding, Findings, Reason};
 
@@ -134,8 +134,7 @@ pub fn scalar_text(value: Value<'_>) -> Option<String> {
         Kind::Bool(value) => Some(value.to_string()),
         Kind::Int(value) => Some(value.to_string()),
         Kind::Uint(value) => Some(value.to_string()),
-        #[expect(clippy::cast_possible_truncation, reason = "Go formats it with 32 bits")]
-        Kind::Float(value) => Some((value as f32).to_string()),
+        Kind::Float(value) => Some(json::string_text(value)),
         Kind::String(text) => Some(text.to_owned()),
         Kind::Null | Kind::Array | Kind::Object => None,
     }

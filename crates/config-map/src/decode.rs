@@ -1,6 +1,6 @@
 //! [`decode()`]: reads the [`Content`] of a bundle from ConfigMaps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use unlade_bundle::{
     Content, Directory, File, Finding, Findings, Limits, Reason,
@@ -12,6 +12,7 @@ use unlade_text::excerpt;
 
 use crate::{
     ConfigMap, Encoding,
+    encode::unread_manifests,
     field::{Field, hidden_from_upstream},
     gzip,
     mark::{self, Marks},
@@ -33,6 +34,9 @@ const METADATA_FILES: [&str; 2] = ["dependencies.yaml", "properties.yaml"];
 pub struct Decoded {
     /// The content of the ConfigMaps.
     pub content: Content,
+    /// The keys of the files in the field that upstream's loader does not read. It ignores
+    /// them, whatever they contain.
+    pub unread: BTreeSet<String>,
     /// The image that they were filled from (`olm.sourceImage`, or `olm.imageSource`).
     pub source_image: Option<String>,
     /// The encoding of the values: plain or gzip.
@@ -68,13 +72,9 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
     // in them, which need many times the size of their text.
     annotation::check_size(annotations).map_err(content::Error::Annotations)?;
     let marks = Marks::read(annotations)?;
-    let named = annotations.get(CONTENT_ENCODING);
-    let encoding = match named {
-        Some(name) if name == gzip::ENCODING => Encoding::Gzip,
-        _ => Encoding::Plain,
-    };
+    let encoding = Encoding::of(config_map);
     let mut findings = Findings::default();
-    if let (Some(name), Encoding::Plain) = (named, encoding) {
+    if let (Some(name), Encoding::Plain) = (annotations.get(CONTENT_ENCODING), encoding) {
         if marks.is_some() {
             return Err(Error::Encoding { encoding: name.clone() });
         }
@@ -88,9 +88,15 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
         ));
     }
     let reader = Reader { config_map, encoding, limits };
+    let mut unread = BTreeSet::new();
     let (content, digest) = match marks {
         Some(marks) => {
             let content = reader.read_marked(&marks)?;
+            let hidden = Field::of_hidden(encoding);
+            let keys = content.entries().map(|(key, _)| key.as_str());
+            unread
+                .extend(keys.filter(|key| field_of(config_map, key) == hidden).map(str::to_owned));
+            findings.extend(unread_manifests(&content, encoding));
             findings.append(mark::findings::read(annotations));
             let found = content.digest();
             if found != marks.digest {
@@ -103,6 +109,7 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
     let source = annotations.get(SOURCE_IMAGE).or_else(|| annotations.get(LEGACY_SOURCE_IMAGE));
     Ok(Decoded {
         content,
+        unread,
         source_image: source.cloned(),
         encoding,
         digest,

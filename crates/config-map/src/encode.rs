@@ -8,7 +8,7 @@ use derive_setters::Setters;
 use flate2::Compression;
 
 use unlade_bundle::{
-    Content, Directory, File, Finding,
+    Content, Directory, File, Finding, Reason,
     annotation::{self, CONTENT_ENCODING, MANAGED_LABEL, SOURCE_IMAGE},
     key::ConfigMapKey,
 };
@@ -163,6 +163,32 @@ pub fn encode(content: &Content, options: &Options) -> Result<Vec<ConfigMap>, Er
         },
     };
     Ok(vec![config_map])
+}
+
+/// Returns a finding about each manifest that upstream's loader does not read from a ConfigMap in
+/// this encoding. In a plain ConfigMap, these are the manifests that are not UTF-8, because the
+/// loader reads only `data`.
+pub fn unread_manifests(content: &Content, encoding: Encoding) -> impl Iterator<Item = Finding> {
+    content
+        .entries()
+        .filter(|(_, file)| file.directory == Directory::Manifests)
+        .filter(move |(_, file)| Field::of_read(encoding, file) == Field::of_hidden(encoding))
+        .map(|(key, _)| {
+            let message = "the file is dropped: it is not UTF-8, and OLM reads such a file only in \
+                           the gzip encoding";
+            Finding::new(Reason::UnreadKey, key.as_str(), message)
+        })
+}
+
+impl Encoding {
+    /// Returns the encoding of the values of `config_map`, as upstream's loader determines it: gzip
+    /// or plain.
+    pub fn of(config_map: &ConfigMap) -> Self {
+        match config_map.metadata.annotations.get(CONTENT_ENCODING) {
+            Some(name) if name == gzip::ENCODING => Self::Gzip,
+            _ => Self::Plain,
+        }
+    }
 }
 
 impl Error {

@@ -409,6 +409,8 @@ fn manifests_are_read_where_the_annotations_say() {
             ("", "manifests/csv.yaml", 0),
             // Does not exist: `manifests/` is read, as by upstream's writer, with a finding.
             ("bundle/manifests/", "manifests/csv.yaml", 1),
+            (&"long".repeat(100), "manifests/csv.yaml", 1),
+            (&"deep/".repeat(2_000), "manifests/csv.yaml", 1),
         ] {
             let root = laid_out(named, "metadata/");
             let found = paths(&read_by(resolution, &root).unwrap());

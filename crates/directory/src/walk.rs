@@ -78,7 +78,8 @@ fn here<'a>(walk: &'a Walk<'_, Dir>, directory: &'a Dir) -> BorrowedFd<'a> {
 fn fault(walk: &Walk<'_, Dir>, directory: &Dir, name: &[u8], errno: Errno) -> Fault<Dir> {
     let system = |errno: Errno| Error::System { path: walk.path_of(name), source: errno.into() };
     match errno {
-        Errno::NOENT => Fault::Missing,
+        // No file has a name that is too long for the system.
+        Errno::NOENT | Errno::NAMETOOLONG => Fault::Missing,
         Errno::NOTDIR => Fault::NotADirectory,
         // The user may not enter the directory.
         Errno::ACCESS => Fault::Other(match fstat(here(walk, directory)) {

@@ -26,8 +26,10 @@ pub const LINE: usize = 8 << 10;
 /// (including line breaks and tabs), bidirectional overrides and marks, and zero-width and other
 /// format characters. The effect of private and unassigned characters is unknown.
 ///
-/// The Unicode data is that of the standard library (`char::escape_debug`), except for spaces other
-/// than U+0020. The standard library escapes them, but texts in many languages contain them.
+/// The Unicode data is that of the standard library (`char::escape_debug`), with two exceptions.
+/// The standard library escapes spaces other than U+0020, but texts in many languages contain them.
+/// It does not escape the letters and marks that Unicode displays as nothing
+/// (`Default_Ignorable_Code_Point`), but two names that differ by them look the same.
 pub fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return matches!(character, ' '..='~');
@@ -35,6 +37,14 @@ pub fn is_printable(character: char) -> bool {
     if character.is_whitespace() {
         // The remaining white space characters are spaces.
         return !character.is_control() && !matches!(character, '\u{2028}' | '\u{2029}');
+    }
+    if matches!(
+        character,
+        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+    ) {
+        return false;
     }
     // A combining mark is escaped only at the start of a text, so put another character before it.
     let mut buffer = [b'x'; 5];

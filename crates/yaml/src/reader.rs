@@ -57,6 +57,13 @@ impl Reader {
         }
     }
 
+    /// Replaces the limits of each text by those of `limits`. The budget of all texts together, and
+    /// what is left of it, stay as they are.
+    #[must_use]
+    pub fn with_limits_of_text(self, limits: &Limits) -> Self {
+        Self { limits: limits.clone(), ..self }
+    }
+
     /// Creates a reader that never uses the composer for the block style, as without the feature
     /// `block`. Only for comparisons: the results are the same.
     #[doc(hidden)]

@@ -433,24 +433,76 @@ fn a_package_manifest_with_a_kind_stays_an_object() {
 }
 
 #[test]
-fn objects_come_by_key_over_both_directories() {
-    let loaded = load_files(&[
-        ("manifests/Z.yaml", "kind: Z"),
-        ("metadata/b.yaml", "kind: B"),
-        ("manifests/a b.yaml", "kind: A"),
-    ]);
+fn objects_come_by_key() {
+    let loaded = load_files(&[("manifests/Z.yaml", "kind: Z"), ("manifests/a b.yaml", "kind: A")]);
     let keys: Vec<_> = loaded.bundle.objects.iter().map(|object| object.key.as_str()).collect();
-    assert_eq!(keys, ["Z.yaml", "a-b.yaml", "b.yaml", "csv.yaml"]);
+    assert_eq!(keys, ["Z.yaml", "a-b.yaml", "csv.yaml"]);
     assert_eq!(loaded.bundle.objects[1].bytes, b"kind: A");
 }
 
 #[test]
+fn objects_of_metadata_are_dropped_as_olm_does_not_find_them() {
+    let later_csv = CSV.replace("hello.v1.0.0", "z.v9.0.0");
+    let reading = read(&[
+        ("metadata/z.yaml", &later_csv),
+        ("metadata/empty.yaml", "# nothing\n---\n"),
+        ("metadata/properties.yaml", "kind: Properties\nproperties: [{type: a, value: 1}]\n"),
+    ]);
+    let expected = load(&reading, &Options::default()).unwrap();
+    assert_eq!(expected.bundle.csv_name, "hello.v1.0.0");
+    let keys: Vec<_> = expected.bundle.objects.iter().map(|object| object.key.as_str()).collect();
+    assert_eq!(keys, ["csv.yaml"]);
+    assert!(expected.bundle.properties.iter().any(|property| property.kind == "a"));
+    let report: Vec<_> = expected.report.iter().map(|it| (it.reason, it.to_string())).collect();
+    assert_eq!(
+        report,
+        [
+            (Reason::UnusedFile, "empty.yaml: OLM does not use the file".to_owned()),
+            (
+                Reason::UnreadKey,
+                "z.yaml: the object of kind ClusterServiceVersion is dropped, because OLM reads no \
+                 objects from metadata/: move the file to manifests/"
+                    .to_owned()
+            ),
+        ]
+    );
+    for encoding in [encode::Encoding::Plain, encode::Encoding::Gzip] {
+        let options = encode::Options::default().with_encoding(encoding);
+        let config_maps = encode::encode(&reading.content, &options).unwrap();
+        assert_eq!(load_config_maps(&config_maps, &Options::default()).unwrap(), expected);
+        // `opm alpha bundle extract` writes them where upstream's loader reads them.
+        let exposed = options.with_metadata_as_upstream(true);
+        let config_maps = encode::encode(&reading.content, &exposed).unwrap();
+        let loaded = load_config_maps(&config_maps, &Options::default()).unwrap();
+        assert_eq!(loaded.bundle.csv_name, "z.v9.0.0");
+        assert_eq!(loaded.bundle.objects.len(), 4);
+    }
+}
+
+#[test]
+fn a_manifest_that_olm_does_not_read_from_a_plain_config_map_is_dropped() {
+    let mut reading = read(&[("manifests/latin1.json", "{\"kind\": \"A\", \"x\": \"e\"}")]);
+    let mut files = reading.content.files().to_vec();
+    for file in files.iter_mut().filter(|file| file.name == "latin1.json") {
+        file.bytes.iter_mut().filter(|byte| **byte == b'e').for_each(|byte| *byte = 0xe9);
+    }
+    reading = Content::assemble(files, &Limits::default()).unwrap();
+    let objects = |encoding| {
+        let options = encode::Options::default().with_encoding(encoding);
+        let config_maps = encode::encode(&reading.content, &options).unwrap();
+        let loaded = load_config_maps(&config_maps, &Options::default()).unwrap();
+        let n_unread = loaded.report.iter().filter(|it| it.reason == Reason::UnreadKey).count();
+        (loaded.bundle.objects.len(), n_unread)
+    };
+    assert_eq!(objects(encode::Encoding::Gzip), (2, 0));
+    assert_eq!(objects(encode::Encoding::Plain), (1, 1));
+}
+
+#[test]
 fn hidden_crds_and_those_of_metadata_provide_nothing() {
-    // They are objects, but upstream's directory reader ignores them.
     for path in ["manifests/.crd.yaml", "metadata/crd.yaml"] {
         let loaded = load_files(&[(path, CRD)]);
         assert_eq!(loaded.bundle.provided_apis, [], "{path}");
-        assert_eq!(loaded.bundle.objects.len(), 2, "{path}");
     }
 }
 

@@ -12,18 +12,27 @@ pub(crate) fn float_text(value: f64) -> String {
     }
 }
 
-/// Formats a float as the key of a mapping, as sigs.k8s.io/yaml does: with
-/// `strconv.FormatFloat(f, 'g', -1, 32)`, and the names of special values in YAML.
+/// Formats a float as the key of a mapping, as sigs.k8s.io/yaml does: as [`string_text`], but with
+/// the names of special values in YAML.
 pub(crate) fn key_text(value: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "upstream formats keys with 32 bits")]
+    match string_text(value).as_str() {
+        "NaN" => ".nan".to_owned(),
+        "+Inf" => ".inf".to_owned(),
+        "-Inf" => "-.inf".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// Formats a float as the value of a string field, as sigs.k8s.io/yaml does: with Go's
+/// `strconv.FormatFloat(f, 'g', -1, 32)`.
+pub fn string_text(value: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "upstream formats texts with 32 bits")]
     let value = value as f32;
-    if value.is_nan() {
-        return ".nan".to_owned();
+    match value {
+        f32::INFINITY => "+Inf".to_owned(),
+        f32::NEG_INFINITY => "-Inf".to_owned(),
+        _ => general(value.to_string(), &format!("{value:e}")),
     }
-    if value.is_infinite() {
-        return if value > 0.0 { ".inf" } else { "-.inf" }.to_owned();
-    }
-    general(value.to_string(), &format!("{value:e}"))
 }
 
 /// Formats a float as go-yaml does: with `strconv.FormatFloat(f, 'g', -1, 64)`.
@@ -80,6 +89,10 @@ mod tests {
             (-0.0, "-0"),
         ] {
             assert_eq!(key_text(value), text);
+        }
+        for (value, text) in [(1e7, "1e+07"), (1e300, "+Inf"), (-1e300, "-Inf"), (f64::NAN, "NaN")]
+        {
+            assert_eq!(string_text(value), text);
         }
     }
 }

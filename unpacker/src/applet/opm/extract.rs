@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 
-use unlade_bundle::{Content, File, Limits, content, source};
+use unlade_bundle::{Content, Limits, source};
 use unlade_config_map::{
     ConfigMap, Encoding,
     encode::{self, encode},
@@ -28,16 +28,15 @@ pub(super) fn extract(
     let image = variable("CONTAINER_IMAGE").and_then(|image| image.into_string().ok());
     let limits = Limits::default();
     let files = source::read_as_writer(Dir::open_root(&options.root)?, &limits)?;
-    if !options.is_compressed {
-        warn_of_binary_files(&files);
-    }
+    let encoding = if options.is_compressed { Encoding::Gzip } else { Encoding::Plain };
     let reading = Content::assemble_as_upstream(files, &limits).map_err(source::Error::from)?;
     report_findings(&reading.findings);
     let mut content = reading.content;
+    report_findings(&encode::unread_manifests(&content, encoding).collect::<Vec<_>>());
     let written = encode::Options::default()
         .with_name(options.config_map.clone())
         .with_namespace(options.namespace.clone())
-        .with_encoding(if options.is_compressed { Encoding::Gzip } else { Encoding::Plain })
+        .with_encoding(encoding)
         .with_source_image(image.filter(|image| !image.is_empty()))
         .with_findings(reading.findings)
         .with_metadata_as_upstream(true);
@@ -67,16 +66,6 @@ pub(super) fn extract(
     );
     log::line("warning", message);
     Ok(())
-}
-
-fn warn_of_binary_files(files: &[File]) {
-    let files = files.iter().filter(|file| file.name != content::ANNOTATIONS_FILE);
-    for file in files.filter(|file| std::str::from_utf8(&file.bytes).is_err()) {
-        let path = file.path();
-        let message =
-            "is not UTF-8, so it is written to binaryData, which OLM reads only with gzip";
-        log::line("warning", format_args!("{path}: the file {message}"));
-    }
 }
 
 /// Why a ConfigMap was not filled.
