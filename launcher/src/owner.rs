@@ -12,7 +12,8 @@ use crate::{Failure, Reason};
 
 /// Looks up an object in `namespace`, and returns an owner reference to it that does not block its
 /// deletion. `text` is `KIND/NAME` in the syntax of kubectl: `deployment/etcd`, `deploy/etcd`,
-/// `Subscription/etcd`, `subscriptions.operators.coreos.com/etcd`.
+/// `Subscription/etcd`, `subscriptions.operators.coreos.com/etcd`,
+/// `subscriptions.v1alpha1.operators.coreos.com/etcd`.
 ///
 /// # Errors
 ///
@@ -66,20 +67,24 @@ struct Known {
     is_namespaced: bool,
 }
 
-/// Finds a kind by its kind, plural, singular or short name, optionally followed by `.group`.
-/// Groups are searched in the API server's order, as kubectl does.
+/// Finds a kind by its kind, plural, singular or short name, optionally followed by `.group` or
+/// `.version.group`. Groups and their versions are searched in the API server's order, as kubectl
+/// does. The first version of a group may lack the kind.
 fn find(groups: &[&APIGroupDiscovery], text: &str) -> Option<Known> {
     let (short, wanted) = text.split_once('.').unwrap_or((text, ""));
-    groups.iter().find_map(|group| {
+    let versions = groups.iter().flat_map(|group| {
         // The core group has no name.
-        let group_name = group.metadata.as_ref().and_then(|metadata| metadata.name.clone());
-        let group_name = group_name.unwrap_or_default();
-        if !wanted.is_empty() && wanted != group_name {
-            return None;
-        }
-        let version = group.versions.first()?;
-        let found = version.resources.iter().find(|resource| is_called(resource, short))?;
+        let name = group.metadata.as_ref().and_then(|metadata| metadata.name.clone());
+        let name = name.unwrap_or_default();
+        group.versions.iter().map(move |version| (name.clone(), version))
+    });
+    let mut found = versions.filter_map(|(group_name, version)| {
         let group_version = version.version.clone()?;
+        let is_wanted = wanted.is_empty()
+            || wanted == group_name
+            || wanted == format!("{group_version}.{group_name}");
+        let found = version.resources.iter().find(|resource| is_called(resource, short));
+        let found = found.filter(|_| is_wanted)?;
         let api_version = match group_name.as_str() {
             "" => group_version.clone(),
             group => format!("{group}/{group_version}"),
@@ -94,7 +99,8 @@ fn find(groups: &[&APIGroupDiscovery], text: &str) -> Option<Known> {
                 plural: found.resource.clone()?,
             },
         })
-    })
+    });
+    found.next()
 }
 
 fn is_called(resource: &APIResourceDiscovery, text: &str) -> bool {
@@ -141,11 +147,17 @@ mod tests {
 
     #[test]
     fn kinds_are_found_by_all_of_their_names() {
+        // As with OLM, the first version of the group has other kinds.
+        let mut olm =
+            group("operators.coreos.com", "v2", "OperatorCondition", "operatorconditions", "cond");
+        let older =
+            group("operators.coreos.com", "v1alpha1", "Subscription", "subscriptions", "sub");
+        olm.versions.extend(older.versions);
         let groups = [
             group("", "v1", "ConfigMap", "configmaps", "cm"),
             group("apps", "v1", "Deployment", "deployments", "deploy"),
             group("messaging.example", "v1", "Subscription", "subscriptions", "msub"),
-            group("operators.coreos.com", "v1alpha1", "Subscription", "subscriptions", "sub"),
+            olm,
         ];
         let groups: Vec<_> = groups.iter().collect();
         for (text, api_version, kind) in [
@@ -153,6 +165,14 @@ mod tests {
             ("ConfigMap", "v1", "ConfigMap"),
             ("deployment", "apps/v1", "Deployment"),
             ("deployments.apps", "apps/v1", "Deployment"),
+            ("deployments.v1.apps", "apps/v1", "Deployment"),
+            ("configmaps.v1.", "v1", "ConfigMap"),
+            ("operatorcondition", "operators.coreos.com/v2", "OperatorCondition"),
+            (
+                "subscriptions.v1alpha1.operators.coreos.com",
+                "operators.coreos.com/v1alpha1",
+                "Subscription",
+            ),
             ("Subscription", "messaging.example/v1", "Subscription"),
             ("sub", "operators.coreos.com/v1alpha1", "Subscription"),
             ("subscription.operators.coreos.com", "operators.coreos.com/v1alpha1", "Subscription"),
@@ -160,7 +180,7 @@ mod tests {
             let found = find(&groups, text).unwrap().resource;
             assert_eq!((found.api_version.as_str(), found.kind.as_str()), (api_version, kind));
         }
-        for text in ["", "pods", "deployments.batch", "deploymentss"] {
+        for text in ["", "pods", "deployments.batch", "deploymentss", "deployments.v2.apps"] {
             assert!(find(&groups, text).is_none(), "{text}");
         }
     }
