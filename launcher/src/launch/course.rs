@@ -14,9 +14,7 @@ use super::attempt::LaunchBaseline;
 use super::decision::{AttemptEnd, Continuation, Decision, EndJob, decide};
 use super::judge::condition::is_finished;
 use super::judge::pod_progress::has_failed;
-use super::judge::{
-    Attempt, Budget, Conclusion, Judge, Judgement, State, Waiting, Written, bears_mark,
-};
+use super::judge::{Attempt, Budget, Conclusion, Judge, Judgement, State, Waiting, Written};
 use super::watch::{Presence, Seen};
 use crate::object::Plan;
 use crate::strategy::without_applied_remedy;
@@ -258,7 +256,8 @@ impl<'a> Course<'a> {
         vec![Action::Ask(Question::EndJob)]
     }
 
-    /// Waits until the Job can no longer write the ConfigMap, or has already written it.
+    /// Waits until the Job can no longer write the ConfigMap. It may write again what was removed,
+    /// so content that is already there does not shorten the wait.
     fn await_job(
         &mut self,
         failure: Failure,
@@ -272,9 +271,7 @@ impl<'a> Course<'a> {
             Presence::Gone => true,
             Presence::Unknown => false,
         };
-        let is_marked =
-            seen.config_map.object().is_none_or(|there| bears_mark(there, self.attempt));
-        if is_over || is_marked || now >= until {
+        if is_over || now >= until {
             return self.record(failure, decision);
         }
         self.stage = Stage::AwaitingJob { failure, decision, until };

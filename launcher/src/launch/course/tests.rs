@@ -122,6 +122,8 @@ fn a_job_that_may_still_write_another_image_is_ended_before_the_failure_is_recor
             assert_eq!(step(&bad_bundle(), None, 5), "stop explain:BadBundle");
             assert_eq!(step(&none(), Some(explained(Reason::ImageReplaced)), 6), "end");
             assert_eq!(step(&none(), Some(Answer::JobEnded), 10), "wait:55");
+            let marked = self::seen(filled(JOB), job(&json!([])), vec![]);
+            assert_eq!(step(&marked, None, 15), "wait:55", "the Job may write again");
             assert_eq!(step(seen, answer, now), "record");
             let recorded = Answer::Recorded(Err(failure(Reason::ImageReplaced)));
             assert_eq!(step(&none(), Some(recorded), now), "Fail:ImageReplaced");
