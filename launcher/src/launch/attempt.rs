@@ -67,6 +67,7 @@ impl Launch<'_> {
         strategy: Strategy,
         budget: &mut Budget,
     ) -> AttemptOutcome {
+        let before = self.report.elapsed();
         let (attempt, mut watch) = match Box::pin(self.begin(baseline, &jobs, strategy)).await {
             Ok(begun) => begun,
             Err(failure) => {
@@ -81,6 +82,8 @@ impl Launch<'_> {
             && self.launcher.options.strategy == Strategy::Auto
             && attempt.wanted.strategy == Strategy::ImageVolume;
         let now = self.report.elapsed();
+        // The requests that create the Job have a time of their own.
+        budget.excuse(now.saturating_sub(before));
         let course = Course::new(&self.plan, baseline, &attempt, may_inject, budget, now);
         let result = match self.drive(course, &attempt, &mut watch).await {
             Ok(written) => Ok(self.record_verification(written, false).await),

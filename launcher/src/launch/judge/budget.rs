@@ -40,6 +40,11 @@ impl Budget {
         }
     }
 
+    /// Leaves this time, which has just passed, out of the current phase.
+    pub(in crate::launch) fn excuse(&mut self, time: Duration) {
+        self.since = self.since.saturating_add(time);
+    }
+
     /// Returns the remaining time of the current phase.
     pub(in crate::launch) fn left(&self, now: Duration) -> Duration {
         let [schedule, pull, run] = self.spent;

@@ -50,6 +50,22 @@ async fn a_job_whose_creation_was_answered_with_an_error_is_ours_to_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_time_to_create_the_job_is_not_taken_from_the_deadlines_of_its_pod() {
+    let start = tokio::time::Instant::now();
+    let server = Server::new(|_, _| {}).disturbed(move |arrival| {
+        let is_creation = *arrival.method == http::Method::POST && arrival.path.contains("/jobs");
+        let is_away = is_creation && start.elapsed() < Duration::from_secs(115);
+        is_away.then(|| Disturbance::status(503, "ServiceUnavailable", "not ready"))
+    });
+    let filled = async {
+        tokio::time::sleep(Duration::from_secs(200)).await;
+        write(&server, "-1");
+    };
+    let ((launched, steps), ()) = tokio::join!(launched(&server, options()), filled);
+    launched.unwrap_or_else(|failure| panic!("{failure:?}: {steps:?}"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn cancelling_waits_for_a_job_whose_creation_is_on_its_way() {
     let server = Server::new(|_, _| {}).disturbed(jobs_are_created_late);
     let launcher = Launcher::new(server.client(), options());
