@@ -2,6 +2,7 @@
 //! Only this module retries requests; the clients that we create do not.
 
 pub(crate) mod backoff;
+mod create;
 mod page;
 mod reply;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use crate::client::classify_request_error;
 use crate::progress::report::{Report, Wait, later};
 use crate::{Failure, Reason};
 
+pub(crate) use self::create::create;
 pub(crate) use self::page::{list_all, pages};
 pub(crate) use self::reply::Reply;
 

@@ -1,10 +1,11 @@
 //! [`Launcher::dry_run`]: the objects that a launch would create.
 
+use kube::api::PostParams;
 use kube::core::DynamicObject;
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
-use crate::call::{PROMPT, Reply, Retrier, send, send_for_value};
+use crate::call::{self, PROMPT, Reply, Retrier, send, send_for_value};
 use crate::object::{Erased, Facts, Plan, erase, to_json};
 use crate::progress::report::Report;
 use crate::{Failure, Launcher, Request, uid};
@@ -48,7 +49,8 @@ async fn create(client: &Client, (resource, object): Erased) -> Result<DynamicOb
     let name = object.name_any();
     let kind = &resource.kind;
     let doing = format!("create the {kind} {namespace}/{name}");
-    let mut response = match send(&doing, || super::create(&api, &object)).await? {
+    let params = PostParams { dry_run: true, ..PostParams::default() };
+    let mut response = match send(&doing, || call::create(&api, &params, &object)).await? {
         Reply::Exists => {
             send_for_value(&format!("read the {kind} {namespace}/{name}"), || api.get(&name))
                 .await?

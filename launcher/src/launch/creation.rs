@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use unlade_config_map::protocol::record::LAUNCH;
 
 use super::Launch;
-use crate::call::{Reply, Retrier};
+use crate::call::{Reply, Retrier, create};
 use crate::{Failure, object::Kind};
 
 /// The outcome of creating an object.
@@ -102,7 +102,7 @@ impl Launch<'_> {
         object.annotations_mut().insert(LAUNCH.to_owned(), self.id.clone());
         let doing = format!("create the {kind} {name}");
         let params = PostParams::default();
-        let response = retrier.send(&doing, || api.create(&params, &object)).await?;
+        let response = retrier.send(&doing, || create(&api, &params, &object)).await?;
         if !matches!(response, Reply::Exists) {
             return Ok(Created::Own(response.expect_value(&doing)?));
         }

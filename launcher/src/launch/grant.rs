@@ -7,7 +7,7 @@ use kube::api::{DeleteParams, PostParams, Preconditions};
 use unlade_config_map::protocol::record::VERIFIED;
 
 use super::Launch;
-use crate::call::{Reply, Retrier, backoff};
+use crate::call::{Reply, Retrier, backoff, create};
 use crate::object::{Facts, Kind, label, spec_hash};
 use crate::{Failure, Reason};
 
@@ -39,7 +39,7 @@ impl Launch<'_> {
         let api = self.api::<Role>();
         let doing = format!("create the Role {}", role.name_any());
         let params = PostParams::default();
-        match retrier.send(&doing, || api.create(&params, &sealed)).await {
+        match retrier.send(&doing, || create(&api, &params, &sealed)).await {
             // A failure means only that the next launch creates another Job.
             Ok(Reply::Exists) => self.ensure(retrier, &role, suffices).await.is_err(),
             _ => true,
@@ -61,7 +61,7 @@ impl Launch<'_> {
         loop {
             let doing = format!("create the {kind} {name}");
             let params = PostParams::default();
-            match retrier.send(&doing, || api.create(&params, wanted)).await? {
+            match retrier.send(&doing, || create(&api, &params, wanted)).await? {
                 Reply::Done(_) => return Ok(()),
                 Reply::Exists => {}
                 response => return response.expect_value(&doing).map(drop),

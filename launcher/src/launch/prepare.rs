@@ -9,7 +9,7 @@ use unlade_config_map::protocol::record::IMAGE;
 
 use super::Launch;
 use super::judge::config_map_deleted;
-use crate::call::{Reply, backoff};
+use crate::call::{Reply, backoff, create};
 use crate::object::label;
 use crate::{Failure, Name, Reason, Remedy};
 
@@ -32,7 +32,7 @@ impl Launch<'_> {
         loop {
             let params = PostParams::default();
             let doing = format!("create the ConfigMap {name}");
-            let response = retrier.send(&doing, || api.create(&params, &object)).await?;
+            let response = retrier.send(&doing, || create(&api, &params, &object)).await?;
             if !matches!(response, Reply::Exists) {
                 let config_map = response.expect_value(&doing)?;
                 return Ok(Prepared { config_map, is_new: true });

@@ -7,6 +7,7 @@ mod image;
 mod lent_secret;
 mod others;
 mod pack;
+mod quota;
 mod secret;
 
 use std::time::Duration;

@@ -103,6 +103,16 @@ impl Server {
         self
     }
 
+    /// Returns the same server, where a quota allows this number of objects of each of these kinds.
+    /// As on a real server, creating an object that exists is rejected because of a full quota.
+    #[must_use]
+    pub fn with_quota(self, n: usize, kinds: &[&str]) -> Self {
+        for kind in kinds {
+            self.lock().state.limit(kind, n);
+        }
+        self
+    }
+
     /// Returns a client within this process, without kube's own layers.
     pub fn client(&self) -> kube::Client {
         let server = self.clone();

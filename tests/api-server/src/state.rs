@@ -21,6 +21,8 @@ pub struct State {
     objects: BTreeMap<(String, String), Value>,
     version: u64,
     watches: Vec<(String, String, UnboundedSender<Value>)>,
+    /// The kinds of which a quota limits the number of objects.
+    quotas: BTreeMap<String, usize>,
 }
 
 impl State {
@@ -58,6 +60,8 @@ impl State {
                 review["status"] = json!({"allowed": true});
                 json_of(201, &review)
             }
+            // Admission comes before the storage, which knows whether the name is taken.
+            Method::POST if state.is_full(kind) => refused(403, "exceeded quota: small"),
             Method::POST if query.contains("dryRun") && denied.contains(&"dry runs of pods") => {
                 refused(403, "pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\"")
             }
@@ -154,6 +158,15 @@ impl State {
             let filled = self.filled(job, &config_map, &image);
             self.put_unseen("configmaps", filled);
         }
+    }
+
+    /// Adds a quota that allows this number of objects of a kind.
+    pub(crate) fn limit(&mut self, kind: &str, n: usize) {
+        self.quotas.insert(kind.to_owned(), n);
+    }
+
+    fn is_full(&self, kind: &str) -> bool {
+        self.quotas.get(kind).is_some_and(|&n| self.count(kind) >= n)
     }
 
     /// Returns the number of objects of a kind.

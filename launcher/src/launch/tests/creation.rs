@@ -8,7 +8,7 @@ use super::*;
 use crate::launch_bundle_image;
 
 /// Carries out the first creation of each kind, but answers as if it had taken too long.
-fn answers_are_lost() -> impl FnMut(&Arrival<'_>) -> Option<Disturbance> {
+pub(super) fn answers_are_lost() -> impl FnMut(&Arrival<'_>) -> Option<Disturbance> {
     let mut paths = BTreeSet::new();
     move |arrival| {
         let is_lost = arrival.method == http::Method::POST

@@ -12,21 +12,25 @@ use unlade_name::ImageReference;
 const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
 const TWO: &str = "sha256:2222222222222222222222222222222222222222222222222222222222222222";
 
-fn by_digest() -> String {
+pub(super) fn by_digest() -> String {
     format!("registry.example/one@{ONE}")
 }
 
-async fn launch(server: &Server, options: Options, image: &str) -> Result<Launched, Failure> {
+pub(super) async fn launch(
+    server: &Server,
+    options: Options,
+    image: &str,
+) -> Result<Launched, Failure> {
     let launcher = Launcher::new(server.client(), options);
     launcher.launch(&Request::new(image, "default")).await
 }
 
-fn inject() -> Options {
+pub(super) fn inject() -> Options {
     Options { strategy: Strategy::Inject, ..options() }
 }
 
 /// Returns a pod of the Job that has written the ConfigMap, and whose node reports this image.
-fn reported(job: &Value, report: &str) -> Value {
+pub(super) fn reported(job: &Value, report: &str) -> Value {
     let mut pod = pod(job, "Succeeded", &json!({"terminated": {"exitCode": 0}}));
     pod["status"]["containerStatuses"][0]["imageID"] = json!(report);
     pod
