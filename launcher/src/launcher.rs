@@ -20,7 +20,7 @@ pub struct Launcher {
     pub(crate) options: Options,
     /// What is known about the image volumes of the cluster, shared by clones.
     pub(crate) volumes: Arc<ImageVolumes>,
-    /// The pending requests to create Jobs, shared by clones.
+    /// The creations that a cancellation has to undo, shared by clones.
     pub(crate) creations: Arc<Creations>,
 }
 
@@ -100,7 +100,8 @@ impl Launcher {
     ///
     /// A launch of this launcher, or of a clone, may have been dropped before the API server
     /// responded to its request to create a Job. This function waits at most 10 seconds for that
-    /// Job.
+    /// Job. It also deletes the Secret with [`Credentials`](crate::Credentials) of such a launch,
+    /// and looks for it a second time after 2 seconds if it does not exist yet.
     ///
     /// # Errors
     ///

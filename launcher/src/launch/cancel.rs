@@ -9,9 +9,10 @@ use kube::{Api, ResourceExt};
 use tokio::time::{Instant, sleep};
 use unlade_config_map::protocol::record::LAUNCH;
 
-use super::creation::Creation;
+use super::creation::{Creation, Requested};
 use super::job_list::list_jobs;
 use super::judge::condition;
+use super::lent_secret::delete_secret;
 use crate::call::{PROMPT, Reply, Retrier};
 use crate::object::label;
 use crate::progress::report::Report;
@@ -21,7 +22,7 @@ use crate::{Failure, Launcher, Reason};
 const APPEARANCE: Duration = Duration::from_millis(200);
 
 /// Deletes the Jobs that are filling a ConfigMap, including those whose creation got no response
-/// yet, and the Secrets that were created for these.
+/// yet, and the Secrets with credentials that no Job owns.
 pub(crate) async fn cancel(
     launcher: &Launcher,
     namespace: &str,
@@ -41,22 +42,47 @@ pub(crate) async fn cancel(
     for job in jobs.iter().filter(is_running) {
         names.extend(delete_job(&api, &retrier, job).await?);
     }
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    // One that fails does not prevent the others.
+    let mut failed = None;
     for creation in creations.pending(namespace, config_map) {
-        let Creation { job: name, launch, secret, .. } = &creation;
-        let is_listed = jobs.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name);
-        let deleted =
-            if is_listed { Ok(None) } else { delete_new_job(&api, &retrier, &creation).await };
-        // No pod of the launch needs the Secret any longer, even if the Job still appears.
-        if let Some(secret) = secret {
-            let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
-            let doing = format!("delete the Secret {secret}");
-            let params = DeleteParams::default();
-            retrier.send(&doing, || api.delete(secret, &params)).await?;
+        let Creation { object, launch, .. } = &creation;
+        let is_listed = |name: &String| {
+            jobs.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name)
+        };
+        let undone = match object {
+            // No pod of the launch needs the Secret any longer, even if the Job still appears.
+            Requested::Secret(name) => {
+                let is_gone = delete_secret(&secrets, &retrier, name, None).await;
+                is_gone.map(|is_gone| (is_gone, None))
+            }
+            Requested::Job(name) if is_listed(name) => Ok((true, None)),
+            Requested::Job(name) => {
+                delete_new_job(&api, &retrier, name, launch).await.map(|name| (true, name))
+            }
+        };
+        match undone {
+            Ok((is_undone, name)) => {
+                names.extend(name);
+                if is_undone {
+                    creations.remove(&creation);
+                }
+            }
+            Err(failure) => failed = failed.or(Some(failure)),
         }
-        names.extend(deleted?);
-        creations.remove(&creation);
     }
-    Ok(names)
+    failed.map_or(Ok(names), Err)
+}
+
+/// Deletes the Job of a creation that got no response yet, as soon as the Job exists.
+async fn delete_new_job(
+    api: &Api<Job>,
+    retrier: &Retrier<'_>,
+    name: &str,
+    launch: &str,
+) -> Result<Option<String>, Failure> {
+    let job = wait_for_job(api, retrier, name, launch).await?;
+    delete_job(api, retrier, &job).await
 }
 
 /// Deletes a Job with its pods. Returns its name if it still existed.
@@ -72,16 +98,6 @@ async fn delete_job(
     let doing = format!("delete the Job {name}");
     let response = retrier.send(&doing, || api.delete(&name, &params)).await?;
     Ok(matches!(response, Reply::Done(_)).then_some(name))
-}
-
-/// Deletes the Job of a creation that got no response yet, as soon as the Job exists.
-async fn delete_new_job(
-    api: &Api<Job>,
-    retrier: &Retrier<'_>,
-    creation: &Creation,
-) -> Result<Option<String>, Failure> {
-    let job = wait_for_job(api, retrier, &creation.job, &creation.launch).await?;
-    delete_job(api, retrier, &job).await
 }
 
 /// Waits for a Job whose creation is in flight.

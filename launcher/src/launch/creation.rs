@@ -2,7 +2,7 @@
 //! is lost.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
@@ -28,40 +28,56 @@ pub(super) enum Created<K> {
 /// request.
 const SETTLED: Duration = Duration::from_mins(2);
 
-/// A Job whose creation was requested, and that got no response yet.
+/// An object whose creation was requested, and that no list of the Jobs leads to yet.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Creation {
     pub(super) namespace: String,
     pub(super) config_maps: Vec<String>,
-    pub(super) job: String,
     /// The id of the launch.
     pub(super) launch: String,
-    /// The name of the Secret that was created for the Job, if there is one.
-    pub(super) secret: Option<String>,
+    pub(super) object: Requested,
 }
 
-/// The creations that got no response, of all launches of one launcher, and when the launch stopped
-/// waiting for them. The creation of a dropped launch is kept for some time, because its request
-/// may still be in flight.
+/// The name of an object whose creation was requested. A Secret comes before the Job, because its
+/// deletion need not wait for anything.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Requested {
+    /// A Secret with credentials, until it is deleted or the Job owns it.
+    Secret(String),
+    /// A Job, until there is a response.
+    Job(String),
+}
+
+/// The creations that have to be undone if their launch is cancelled, of all launches of one
+/// launcher, and when the launch stopped to take care of them. The creation of a dropped launch is
+/// kept for some time, because its request may still be in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Creations(Mutex<BTreeMap<Creation, Option<Instant>>>);
 
-/// A creation while its launch waits for it.
-struct Live<'c> {
-    creations: &'c Creations,
-    creation: &'c Creation,
+/// A creation while its launch takes care of it.
+#[derive(Debug)]
+pub(super) struct Live {
+    creations: Arc<Creations>,
+    creation: Creation,
 }
 
-impl Drop for Live<'_> {
+impl Live {
+    /// Forgets the creation, because nothing of it has to be undone.
+    pub(super) fn settle(self) {
+        self.creations.remove(&self.creation);
+    }
+}
+
+impl Drop for Live {
     fn drop(&mut self) {
-        if let Some(end) = self.creations.unsettled().get_mut(self.creation) {
+        if let Some(end) = self.creations.unsettled().get_mut(&self.creation) {
             *end = Some(Instant::now());
         }
     }
 }
 
 impl Creations {
-    /// Returns the creations for a ConfigMap that the API server may still carry out.
+    /// Returns the creations for a ConfigMap that a cancelled launch leaves behind.
     pub(super) fn pending(&self, namespace: &str, config_map: &str) -> Vec<Creation> {
         let is_for = |it: &&Creation| {
             it.namespace == namespace && it.config_maps.iter().any(|name| name == config_map)
@@ -74,11 +90,6 @@ impl Creations {
         self.unsettled().remove(creation);
     }
 
-    fn insert<'c>(&'c self, creation: &'c Creation) -> Live<'c> {
-        self.unsettled().insert(creation.clone(), None);
-        Live { creations: self, creation }
-    }
-
     fn unsettled(&self) -> MutexGuard<'_, BTreeMap<Creation, Option<Instant>>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, end| end.is_none_or(|end| end.elapsed() < SETTLED));
@@ -87,12 +98,27 @@ impl Creations {
 }
 
 impl Launch<'_> {
+    /// Lets [`Launcher::cancel`](crate::Launcher::cancel) know of an object, even before the API
+    /// server has responded to its creation.
+    pub(super) fn announce(&self, object: Requested) -> Live {
+        let creations = Arc::clone(&self.launcher.creations);
+        let creation = Creation {
+            namespace: self.request.namespace.clone(),
+            config_maps: self.plan.config_maps(),
+            launch: self.id.clone(),
+            object,
+        };
+        creations.unsettled().insert(creation.clone(), None);
+        Live { creations, creation }
+    }
+
     /// Creates an object that carries the id of this launch.
     pub(super) async fn create<K: Kind>(&self, object: K) -> Result<Created<K>, Failure> {
         self.create_with(&self.retrier(), object).await
     }
 
-    async fn create_with<K: Kind>(
+    /// Does the same with this retrier.
+    pub(super) async fn create_with<K: Kind>(
         &self,
         retrier: &Retrier<'_>,
         mut object: K,
@@ -120,20 +146,12 @@ impl Launch<'_> {
         &self,
         retrier: &Retrier<'_>,
         job: Job,
-        secret: Option<String>,
     ) -> Result<Created<Job>, Failure> {
-        let creation = Creation {
-            namespace: self.request.namespace.clone(),
-            config_maps: self.plan.config_maps(),
-            job: job.name_any(),
-            launch: self.id.clone(),
-            secret,
-        };
-        let _live = self.launcher.creations.insert(&creation);
+        let live = self.announce(Requested::Job(job.name_any()));
         let created = Box::pin(self.create_with(retrier, job)).await;
         // The request may still be in flight if it got no response.
         if created.is_ok() || !retrier.had_outage() {
-            self.launcher.creations.remove(&creation);
+            live.settle();
         }
         created
     }

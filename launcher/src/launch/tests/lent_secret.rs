@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use unlade_api_server::{Canned, Disturbance, State};
+use unlade_api_server::{Arrival, Canned, Disturbance, State};
 
 use super::*;
 use crate::{Credentials, plan_objects};
@@ -225,6 +225,64 @@ async fn a_cancelled_launch_leaves_no_secret_without_a_job() {
         launcher.cancel("default", config_map.as_str().unwrap()).await.unwrap_err();
         assert_eq!(server.count("secrets"), 0, "{seconds}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_launch_leaves_no_secret_whose_creation_is_on_its_way() {
+    let server = Server::new(|_, _| {}).disturbed(secrets_are_created_after(1));
+    let launcher = Launcher::new(server.client(), options());
+    let request = request();
+    let dropped = tokio::time::timeout(Duration::from_millis(500), launcher.launch(&request)).await;
+    assert!(dropped.is_err() && server.count("secrets") == 0);
+    cancel(&launcher, &server).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!((server.count("secrets"), server.count("jobs")), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_launch_leaves_no_secret_that_its_job_does_not_own() {
+    let server = Server::new(|_, _| {}).disturbed(|arrival| {
+        let is_handed_over =
+            *arrival.method == http::Method::PATCH && arrival.path.contains("/secrets/");
+        is_handed_over.then_some(Disturbance::Hang)
+    });
+    let launcher = Launcher::new(server.client(), options());
+    let request = request();
+    let dropped = tokio::time::timeout(Duration::from_secs(5), launcher.launch(&request)).await;
+    assert!(dropped.is_err());
+    assert_eq!((server.count("secrets"), server.count("jobs")), (1, 1));
+    cancel(&launcher, &server).await;
+    assert_eq!((server.count("secrets"), server.count("jobs")), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_appears_after_the_launch_has_given_up_is_deleted() {
+    // The launch gives up after 20 s, and looks for the Secret then and two seconds later.
+    for (seconds, n_left) in [(21, 0), (25, 1)] {
+        let server = Server::new(|_, _| {}).disturbed(secrets_are_created_after(seconds));
+        let mut options = options();
+        options.deadlines.schedule = Duration::from_secs(20);
+        let launcher = Launcher::new(server.client(), options);
+        let failure = launcher.launch(&request()).await.unwrap_err();
+        assert_eq!(failure.reason, Reason::ApiUnreachable, "{failure:?}");
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert_eq!(server.count("secrets"), n_left, "{seconds}");
+        cancel(&launcher, &server).await;
+        assert_eq!(server.count("secrets"), 0, "{seconds}");
+    }
+}
+
+fn secrets_are_created_after(seconds: u64) -> impl FnMut(&Arrival<'_>) -> Option<Disturbance> {
+    move |arrival| {
+        let is_creation =
+            *arrival.method == http::Method::POST && arrival.path.contains("/secrets");
+        is_creation.then(|| Disturbance::Delay(Duration::from_secs(seconds)))
+    }
+}
+
+async fn cancel(launcher: &Launcher, server: &Server) {
+    let config_map = server.object("configmaps", "")["metadata"]["name"].clone();
+    launcher.cancel("default", config_map.as_str().unwrap()).await.unwrap();
 }
 
 /// Launches, and disturbs every creation of a Job in this way. Returns the server, and the number
