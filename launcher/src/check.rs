@@ -204,13 +204,15 @@ async fn run_dependent(
         // Kubernetes adds the secrets of the account only to pods that name none.
         let is_added = given.is_empty() && !lends_credentials;
         let secrets = if is_added { &*account.pull_secrets } else { given };
-        let image = has_image.then(|| plan.image());
+        // The launch lends the credentials for the image, so the secrets need not have them.
+        let image = (has_image && !lends_credentials).then(|| plan.image());
         let secrets = if lends_credentials && secrets.is_empty() {
-            vec![pull_credentials::lent()]
+            Vec::new()
         } else {
             pull_credentials::checks(cluster, secrets, image, plan.tool_image()).await
         };
-        account.checks.into_iter().chain(secrets)
+        let lent = lends_credentials.then(pull_credentials::lent);
+        account.checks.into_iter().chain(lent).chain(secrets)
     };
     let (rights, (admission, pod), quotas, secrets, nodes) = futures::join!(
         right::checks(cluster, pod.service_account.is_none(), lends_credentials),

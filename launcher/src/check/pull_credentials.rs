@@ -25,7 +25,7 @@ pub(super) fn lent() -> Check {
 /// The maximum number of secrets that are read concurrently.
 const CONCURRENCY: usize = 4;
 
-/// Checks the secrets. `bundle` is the image to launch, if it is known.
+/// Checks the secrets. `bundle` is the image for which they need credentials, if it is known.
 pub(super) async fn checks(
     cluster: &Cluster<'_>,
     names: &[String],

@@ -94,13 +94,16 @@ impl Launch<'_> {
             let hint = "launch again: a busy node did not retrieve the credentials in time";
             return failure.with_transience(true).with_advice(hint, &[]);
         }
-        if !is_denied || names.is_empty() {
-            return failure;
-        }
         // With an image volume the same container waits for both images, so only the message tells
         // them apart.
         let (tool, bundle) = (self.plan.tool_image(), self.plan.image());
-        let image = if failure.message.contains(tool.as_str()) { tool } else { bundle };
+        let is_of_tool = failure.message.contains(tool.as_str());
+        let image = if is_of_tool { tool } else { bundle };
+        // The bundle needs no given pull secret if the launch lends credentials for it.
+        let is_covered = !is_of_tool && self.lent_secret_name().is_some();
+        if !is_denied || names.is_empty() || is_covered {
+            return failure;
+        }
         let api = self.api::<Secret>();
         let retrier = self.brief_retrier();
         let mut problems = Vec::new();

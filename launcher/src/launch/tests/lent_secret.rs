@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use unlade_api_server::{Arrival, Canned, Disturbance, State};
 
 use super::*;
+use crate::check::{Category, Subject};
 use crate::{Credentials, plan_objects};
 
 const CONFIG: &str = r#"{"auths":{"registry.example/bundles/etcd":{"auth":"YTpi"}}}"#;
@@ -99,6 +100,30 @@ async fn a_denial_without_an_event_about_the_secret_is_final() {
             launch_with_slow_kubelet(secret::DENIED, unreadable, named).await;
         let failure = launched.unwrap_err();
         assert_eq!((failure.reason, n_attempts), (Reason::Unauthorized, 1), "{failure}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn denied_credentials_are_not_blamed_on_a_pull_secret_for_other_images() {
+    let server = Server::new(|server, job| {
+        let state = json!({"waiting": {"reason": "ErrImagePull", "message": secret::DENIED}});
+        server.put("pods", pod(job, "Pending", &state));
+    });
+    server.put("secrets", secret::secret("other.example"));
+    let mut options = options();
+    options.pod.pull_secrets = vec!["pull".to_owned()];
+    let launcher = Launcher::new(server.client(), options);
+    let failure = launcher.launch(&request()).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::Unauthorized, "{failure:?}");
+
+    let image = Some(IMAGE);
+    for (lends_credentials, expected) in
+        [(false, vec!["usable", "covers-image"]), (true, vec!["given", "usable"])]
+    {
+        let subject = Subject { image, lends_credentials, ..Subject::default() };
+        let checks = launcher.check("default", subject).await;
+        let checks = checks.iter().filter(|check| check.category == Category::PullSecrets);
+        assert_eq!(checks.map(|check| check.name).collect::<Vec<_>>(), expected);
     }
 }
 

@@ -39,7 +39,7 @@ async fn denied(secret: Option<Value>, unreadable: &'static [&'static str]) -> (
 }
 
 /// Returns a pull secret with an entry for this registry, as the API server returns it.
-fn secret(registry: &str) -> Value {
+pub(super) fn secret(registry: &str) -> Value {
     let config = json!({"auths": {registry: {"auth": "YTpi"}}}).to_string();
     let encoded = serde_json::to_value(k8s_openapi::ByteString(config.into_bytes())).unwrap();
     json!({
