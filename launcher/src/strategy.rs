@@ -1,7 +1,8 @@
 //! Choice of the strategy of a launch.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
@@ -25,12 +26,15 @@ pub(crate) struct Chosen {
     pub(crate) because: Option<String>,
 }
 
-/// Whether a cluster supports image volumes. The API server is asked only once, because its
-/// features are the same in all namespaces.
+/// Whether a cluster supports image volumes. The features of the API server are the same in all
+/// namespaces, and its admission rules are not.
 #[derive(Debug, Default)]
 pub(crate) struct ImageVolumes {
-    /// Whether the API server keeps image volumes in the objects that it stores.
-    kept: OnceLock<bool>,
+    /// Whether the API server drops image volumes from the objects that it stores.
+    are_dropped: AtomicBool,
+    /// The namespaces in which the API server keeps image volumes, and admission does not reject
+    /// them.
+    kept: Mutex<BTreeSet<String>>,
     /// Why image volumes are not used in a namespace although the API server keeps them: a
     /// container failed to start because of one. Users of another namespace cannot cause that.
     failed: Mutex<BTreeMap<String, String>>,
@@ -88,10 +92,13 @@ impl ImageVolumes {
         if let Some(words) = self.failed().get(plan.namespace()) {
             return Ok(inject(words));
         }
-        match self.kept.get() {
-            Some(&kept) => Ok(choose_by_support(kept)),
-            None => self.find_out(client, plan, facts).await,
+        if self.are_dropped.load(Ordering::Relaxed) {
+            return Ok(choose_by_support(false));
         }
+        if self.kept().contains(plan.namespace()) {
+            return Ok(choose_by_support(true));
+        }
+        self.find_out(client, plan, facts).await
     }
 
     /// Records that a container failed to start because of an image volume. From now on
@@ -104,41 +111,52 @@ impl ImageVolumes {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn kept(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn find_out(
         &self,
         client: &kube::Client,
         plan: &Plan<'_>,
         facts: &Facts,
     ) -> Result<Chosen, kube::Error> {
-        let pods = Api::<Pod>::namespaced(client.clone(), plan.namespace());
+        let namespace = plan.namespace();
+        let pods = Api::<Pod>::namespaced(client.clone(), namespace);
         let words = match try_out(&pods, &plan.pod_to_try(Strategy::ImageVolume, facts)).await? {
-            DryRunResult::Accepted { with_volume } => return Ok(self.note(with_volume)),
+            DryRunResult::Accepted { with_volume } => return Ok(self.note(namespace, with_volume)),
             DryRunResult::NotAllowed(_) => None,
             DryRunResult::Rejected(words) => Some(words),
         };
-        let jobs = Api::<Job>::namespaced(client.clone(), plan.namespace());
+        let jobs = Api::<Job>::namespaced(client.clone(), namespace);
         let by_job = try_out(&jobs, &plan.job_to_try(Strategy::ImageVolume, facts)).await?;
         match (by_job, words) {
-            (DryRunResult::Accepted { with_volume: true }, None) => Ok(self.note(true)),
+            (DryRunResult::Accepted { with_volume: true }, None) => Ok(self.note(namespace, true)),
             (DryRunResult::Accepted { with_volume: true }, Some(words)) => {
                 match try_out(&pods, &plan.pod_to_try(Strategy::Inject, facts)).await? {
-                    // Not cached: admission rules differ per namespace.
+                    // Not cached, because someone may change the rule.
                     DryRunResult::Accepted { .. } => Ok(inject(format!(
                         "a pod with an image volume is rejected in this namespace: {words}"
                     ))),
                     // Admission rejects both pods, so the volume is not the cause.
-                    DryRunResult::Rejected(_) | DryRunResult::NotAllowed(_) => Ok(self.note(true)),
+                    DryRunResult::Rejected(_) | DryRunResult::NotAllowed(_) => {
+                        Ok(self.note(namespace, true))
+                    }
                 }
             }
-            (DryRunResult::Accepted { with_volume: false }, _) => Ok(self.note(false)),
+            (DryRunResult::Accepted { with_volume: false }, _) => Ok(self.note(namespace, false)),
             (DryRunResult::NotAllowed(words) | DryRunResult::Rejected(words), _) => Ok(inject(
                 format!("it is unknown whether the cluster supports image volumes: {words}"),
             )),
         }
     }
 
-    fn note(&self, kept: bool) -> Chosen {
-        let _ = self.kept.set(kept);
+    fn note(&self, namespace: &str, kept: bool) -> Chosen {
+        if kept {
+            self.kept().insert(namespace.to_owned());
+        } else {
+            self.are_dropped.store(true, Ordering::Relaxed);
+        }
         choose_by_support(kept)
     }
 }

@@ -51,7 +51,8 @@ fn mock(responses: &[(&'static str, u16, Value)]) -> (kube::Client, Arc<Mutex<Se
             server.asked += 1;
             assert_eq!(head.method, http::Method::POST);
             assert_eq!(head.uri.query(), Some("&dryRun=All"));
-            assert!(head.uri.path().ends_with(&format!("/namespaces/olm/{kind}")), "{}", head.uri);
+            assert!(head.uri.path().ends_with(&format!("/{kind}")), "{}", head.uri);
+            assert!(head.uri.path().contains("/namespaces/olm"), "{}", head.uri);
             assert!(sent["metadata"].get("name").is_none(), "a name may be taken: {sent}");
             let response = match response {
                 Value::Null => sent,
@@ -191,6 +192,31 @@ async fn an_api_server_that_cannot_answer_is_an_error() {
         assert!(matches!(&error, kube::Error::Api(status) if status.code == code), "{error:?}");
         let chosen = volumes.choose(&client, &plan, &Facts::default()).await.unwrap();
         assert_eq!(chosen.strategy, Strategy::ImageVolume);
+    }
+}
+
+#[tokio::test]
+async fn admission_is_tried_in_each_namespace_and_a_missing_feature_only_once() {
+    let rejected =
+        [("pods", 403, refusal(403, POD_SECURITY)), ("jobs", 201, AS_SENT), ("pods", 201, AS_SENT)];
+    for (first, others, expected) in [
+        (AS_SENT, &rejected[..], [Strategy::ImageVolume, Strategy::Inject, Strategy::ImageVolume]),
+        (DROPPED, &[], [Strategy::Inject; 3]),
+    ] {
+        let responses: Vec<_> =
+            [("pods", 201, first)].into_iter().chain(others.iter().cloned()).collect();
+        let (client, server) = mock(&responses);
+        let volumes = ImageVolumes::default();
+        let options = options();
+        let mut chosen = Vec::new();
+        for namespace in ["olm", "olm-strict", "olm"] {
+            let request = Request { namespace: namespace.into(), ..request() };
+            let plan = Plan::new(&request, &options).unwrap();
+            let choice = volumes.choose(&client, &plan, &Facts::default()).await.unwrap();
+            chosen.push(choice.strategy);
+        }
+        assert_eq!(chosen, expected);
+        assert_eq!(server.lock().unwrap().asked, responses.len());
     }
 }
 
