@@ -28,9 +28,9 @@ pub struct Launched {
     pub timings: Timings,
 }
 
-/// When each phase ended, relative to the beginning of the launch and in JSON as seconds. A phase
-/// is absent if the launcher did not observe it, because another launcher created the Job or
-/// because the phase was too short.
+/// When each phase of the last attempt ended, relative to the beginning of the launch and in JSON
+/// as seconds. A phase is absent if the launcher did not observe it, because another launcher
+/// created the Job or because the phase was too short.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -68,7 +68,10 @@ impl<'a> Report<'a> {
         let mut reported = self.reported();
         let timings = &mut reported.timings;
         match &step {
-            Step::Created { .. } | Step::Adopted { .. } => timings.created = Some(at),
+            // Another attempt goes through all phases again.
+            Step::Created { .. } | Step::Adopted { .. } => {
+                *timings = Timings { created: Some(at), ..Timings::default() };
+            }
             Step::Scheduled { .. } => timings.scheduled = Some(at),
             Step::Running => timings.running = Some(at),
             Step::Written => timings.written = Some(at),
@@ -177,4 +180,25 @@ fn log(step: &Step) {
 /// Adds a time to an instant. If the clock cannot represent the sum, thirty years are added.
 pub(crate) fn later(instant: Instant, time: Duration) -> Instant {
     instant.checked_add(time).unwrap_or_else(|| instant + FAR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timings_are_those_of_the_last_attempt() {
+        let report = Report::unobserved();
+        let created = || Step::Created { job: "etcd-1".into() };
+        report.step(created());
+        report.step(Step::Scheduled { node: "one".into() });
+        report.step(Step::Running);
+        let first = report.timings();
+        assert!(first.scheduled.is_some() && first.running.is_some(), "{first:?}");
+        report.step(created());
+        report.step(Step::Written);
+        let Timings { created, scheduled, running, written } = report.timings();
+        assert_eq!((scheduled, running), (None, None), "this attempt observed neither");
+        assert!(created >= first.running && written >= created);
+    }
 }
