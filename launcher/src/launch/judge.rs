@@ -284,7 +284,7 @@ impl<'a> Judge<'a> {
             return State::Ended(Conclusion::Failed(AttemptEnd::Superseded, on.clone()));
         }
         let quiet_until = self.began + QUIET;
-        let end = now + self.budget.left(now);
+        let end = now.saturating_add(self.budget.left(now));
         let is_quiet = on.is_none() && now < quiet_until;
         let uid = current.map_or_else(|| Some(self.attempt.uid.clone()), ResourceExt::uid);
         State::Waiting(Waiting {

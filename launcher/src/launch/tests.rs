@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use unlade_config_map::{mark, protocol::record};
 
 use super::*;
-use crate::{Evidence, FailureRecord, LaunchUpdate, Name, Options, Remedy};
-use unlade_api_server::Server;
+use crate::{Deadlines, Evidence, FailureRecord, LaunchUpdate, Name, Options, Remedy};
+use unlade_api_server::{Disturbance, Server};
 
 const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";
 
@@ -239,6 +239,25 @@ async fn a_pod_that_never_comes_ends_with_the_deadline_of_its_phase() {
     let failure = failure.unwrap_err();
     assert_eq!(failure.reason, Reason::Deadline, "{failure:?}");
     assert!(failure.message.contains("120 s"), "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_without_a_deadline_waits() {
+    // The phases begin some time after the launch.
+    let server = Server::new(|_, _| {}).disturbed(|arrival| {
+        let is_creation =
+            *arrival.method == http::Method::POST && arrival.path.contains("/configmaps");
+        is_creation.then(|| Disturbance::Delay(Duration::from_secs(1)))
+    });
+    let forever = Duration::MAX;
+    let deadlines = Deadlines { schedule: forever, pull: forever, run: forever };
+    let filled = async {
+        tokio::time::sleep(Duration::from_hours(24)).await;
+        write(&server, "-1");
+    };
+    let options = Options { deadlines, ..options() };
+    let ((launched, steps), ()) = tokio::join!(launched(&server, options), filled);
+    launched.unwrap_or_else(|failure| panic!("{failure:?}: {steps:?}"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -54,7 +54,7 @@ impl Judge<'_> {
         let mut until = since + REPORT;
         // The container of a pack ends only after it has written the last ConfigMap.
         if is_pack(seen) && attempt_pods(seen, self.attempt).into_iter().any(is_running) {
-            until = until.max(now + self.budget.left(now));
+            until = until.max(now.saturating_add(self.budget.left(now)));
         }
         let may_come = now < until && may_report(seen, self.attempt);
         let failure = match compared(seen, self.attempt) {

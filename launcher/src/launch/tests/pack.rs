@@ -24,7 +24,16 @@ fn requests(n: usize) -> Vec<Request> {
 }
 
 async fn launch_packs(server: &Server, requests: &[Request], size: usize) -> Vec<LaunchOutcome> {
-    let launcher = Launcher::new(server.client(), options());
+    launch_packs_with(server, options(), requests, size).await
+}
+
+async fn launch_packs_with(
+    server: &Server,
+    options: Options,
+    requests: &[Request],
+    size: usize,
+) -> Vec<LaunchOutcome> {
+    let launcher = Launcher::new(server.client(), options);
     let pack = NonZeroUsize::new(size).unwrap();
     let batch = Batch { pack, keep_going: true, ..Batch::default() };
     tokio::select! {

@@ -12,6 +12,7 @@ use crate::launch::course::recording::Recording;
 use crate::launch::decision::{AttemptEnd, EndJob, decide};
 use crate::launch::judge::condition::{is_finished, is_over};
 use crate::launch::watch::Presence;
+use crate::progress::report::later;
 use crate::{Failure, Reason, Step};
 
 impl Following<'_> {
@@ -103,7 +104,7 @@ impl Following<'_> {
             // The Job's own deadline has expired by then.
             self.lead.launcher.options.deadlines.total()
         };
-        let end = Instant::now() + longest;
+        let end = later(Instant::now(), longest);
         while self.is_job(|job| !is_finished(job)) {
             let Ok(Ok(())) = timeout_at(end, self.watch.changed()).await else { return false };
         }

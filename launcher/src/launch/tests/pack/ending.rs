@@ -26,20 +26,24 @@ async fn a_replaced_image_ends_the_pack_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn no_launch_starts_alone_while_a_pack_runs_that_could_not_be_ended() {
-    let server = server_that_replaces_images_of_packs();
-    let ending = server.clone();
-    let later = async {
-        tokio::time::sleep(Duration::from_mins(5)).await;
-        let mut job = ending.object("jobs", "-1");
-        assert_ne!(job["spec"]["activeDeadlineSeconds"], 1);
-        job["status"]["conditions"] = json!([{"type": "Failed", "status": "True"}]);
-        ending.put("jobs", job);
-    };
-    let denied = server.clone().without(&["patches of jobs"]);
-    let requests = requests(3);
-    let (outcomes, ()) = tokio::join!(launch_packs(&denied, &requests, 8), later);
-    let jobs = jobs(&outcomes);
-    assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
+    let endless = Deadlines { schedule: Duration::MAX, pull: Duration::MAX, run: Duration::MAX };
+    for deadlines in [Deadlines::default(), endless] {
+        let server = server_that_replaces_images_of_packs();
+        let ending = server.clone();
+        let later = async {
+            tokio::time::sleep(Duration::from_mins(5)).await;
+            let mut job = ending.object("jobs", "-1");
+            assert_ne!(job["spec"]["activeDeadlineSeconds"], 1);
+            job["status"]["conditions"] = json!([{"type": "Failed", "status": "True"}]);
+            ending.put("jobs", job);
+        };
+        let denied = server.clone().without(&["patches of jobs"]);
+        let requests = requests(3);
+        let options = Options { deadlines, ..options() };
+        let (outcomes, ()) = tokio::join!(launch_packs_with(&denied, options, &requests, 8), later);
+        let jobs = jobs(&outcomes);
+        assert!(jobs.iter().all(|job| job.is_ok() && !is_pack(job)), "{jobs:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
