@@ -8,6 +8,7 @@ use unlade_config_map::{clear_content, fill, mark, protocol::record::FAILURE};
 
 use crate::call::Reply;
 use crate::launch::attempt::LaunchBaseline;
+use crate::launch::decision::JobOwnership;
 use crate::launch::image::{Comparison, Observed};
 use crate::launch::judge::{
     Attempt, Written, bears_mark, compared, config_map_deleted, namespace_terminating,
@@ -143,8 +144,12 @@ impl<'a> Recording<'a> {
             (Reason::ImageUnverified, _) if !is_whole => return NextRequest::ReadSeal(found),
             _ if !is_whole => Accepted::Broken,
             (_, Comparison::Same(images) | Comparison::Open(images, None)) => Accepted::Yes(images),
-            // Another launcher may have seen more of the pod in this case, too.
-            (_, Comparison::Open(_, Some(why))) if self.recorded == Recorded::Withdrawals => {
+            // Another launcher may have seen more of the pod in these cases, too. The one that
+            // created the Job has watched the pod from the beginning.
+            (_, Comparison::Open(_, Some(why)))
+                if self.recorded == Recorded::Withdrawals
+                    || attempt.ownership != JobOwnership::Own =>
+            {
                 self.failure = without_applied_remedy(attempt.wanted.strategy, why);
                 return NextRequest::ReadSeal(found);
             }

@@ -10,6 +10,7 @@ use super::*;
 use crate::FailureRecord;
 use crate::call::Reply;
 use crate::launch::course::recording::{NextRequest, Returned};
+use crate::seal::Seal;
 
 const HEX: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 const OTHER: &str = "f123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -154,4 +155,34 @@ fn content_of_an_unknown_image_is_withdrawn_unless_it_is_verified_by_then() {
     // The watch of the pods was behind that of the ConfigMap.
     assert_eq!(unverified(&attempt, job(&json!([])), vec![found(filled())]), "written");
     assert_eq!(unverified(&other, job(&json!([])), vec![found(filled())]), "withdraw");
+}
+
+#[test]
+fn content_that_another_launch_has_verified_is_not_withdrawn() {
+    // The watches of this launch are behind: it has not observed the second pod of the Job.
+    let two = read(json!({"metadata": {"name": "etcd-1", "uid": JOB}, "status": {"active": 2}}));
+    let running = unpacking("a", "Running", &json!({"running": {}}));
+    let seen = seen(empty(), two, vec![running]);
+    let bundle = ImageReference::parse(&format!("{IMAGE}@sha256:{HEX}")).unwrap();
+    let config_map = filled_from(bundle.as_str(), JOB);
+    let seal = Seal {
+        config_map: CONFIG_MAP.into(),
+        content: config_map.annotations()[mark::DIGEST].clone(),
+        image: IMAGE.into(),
+        image_digest: format!("sha256:{HEX}"),
+        digest_source: crate::DigestSource::ContainerStatus,
+    };
+    let sealed = |seal| Returned::Seal(Box::new(config_map.clone()), seal);
+    for (ownership, returned, expected) in [
+        (JobOwnership::Own, vec![], "withdraw"),
+        (JobOwnership::Same, vec![], "seal"),
+        (JobOwnership::Same, vec![sealed(Some(seal))], "written"),
+        (JobOwnership::Same, vec![sealed(None)], "withdraw"),
+    ] {
+        let mut attempt = Attempt { ownership, ..attempt(Strategy::Inject) };
+        attempt.wanted.bundle = bundle.clone();
+        let returned = [found(config_map.clone())].into_iter().chain(returned);
+        let failure = failure(Reason::Conflict);
+        assert_eq!(progress_after(&seen, Some(&attempt), failure, true, returned), expected);
+    }
 }
