@@ -112,8 +112,12 @@ impl Inventory {
     /// Returns the errors of [`Inventory::config_map`].
     pub async fn owned(&self, namespace: &str, name: &str) -> Result<Option<Vec<String>>, Failure> {
         match remove::find(&self.client, namespace, name).await? {
-            // Objects that may not be listed are deleted nevertheless, but not reported.
-            Some(found) => Ok(Some(remove::owned(&self.client, &found).await.unwrap_or_default())),
+            // Objects that may not be listed are deleted nevertheless, but not reported. The future
+            // is boxed because it is large.
+            Some(found) => {
+                let owned = Box::pin(remove::owned(&self.client, &found)).await;
+                Ok(Some(owned.unwrap_or_default()))
+            }
             None => Ok(None),
         }
     }
