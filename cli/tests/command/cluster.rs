@@ -1,3 +1,4 @@
+use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
