@@ -1,11 +1,8 @@
 //! [`Changes`]: changes of the files of a catalog, which are checked before they are written.
 
-use std::fs::{self, Permissions};
-use std::io::{self, Read, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use tempfile::NamedTempFile;
 use unlade_bundle::source;
 use unlade_catalog::{
     Meta, Place,
@@ -16,6 +13,7 @@ use unlade_directory::read_at_most;
 use crate::{
     Error, Limits, Reading, Texts,
     opened::{file_name, open_file, open_root},
+    staged::Staged,
     validate_changed,
 };
 
@@ -153,7 +151,8 @@ impl Changes {
     }
 
     /// Writes the changed files. Each appears when it is complete, and keeps its mode. A file that
-    /// is a link stays a link.
+    /// is a link stays a link. If the program is killed, the catalog has no unfinished file, except
+    /// on a file system without `O_TMPFILE`, such as NFS.
     ///
     /// # Errors
     ///
@@ -166,12 +165,12 @@ impl Changes {
         for (path, text) in &self.texts {
             let path = if self.root.is_dir() { self.root.join(path) } else { self.root.clone() };
             let failed = |source| ChangeError::File { action: "write", path: path.clone(), source };
-            staged.push((stage(&path, text).map_err(failed)?, path));
+            staged.push((Staged::new(&path, text).map_err(failed)?, path));
         }
         self.check_unchanged()?;
-        for ((file, target), path) in staged {
+        for (file, path) in staged {
             let failed = |source| ChangeError::File { action: "write", path, source };
-            file.persist(target).map_err(|error| failed(error.error))?;
+            file.persist().map_err(failed)?;
         }
         Ok(())
     }
@@ -234,34 +233,10 @@ impl Changes {
     }
 }
 
-/// Writes a text to a temporary file beside `path`, and returns it with the path that it replaces.
-fn stage(path: &Path, text: &[u8]) -> io::Result<(NamedTempFile, PathBuf)> {
-    let mut mode = Permissions::from_mode(0o666);
-    let mut target = path.to_owned();
-    match path.canonicalize() {
-        Ok(found) => {
-            mode = found.metadata()?.permissions();
-            target = found;
-        }
-        Err(_) => path.parent().map_or(Ok(()), fs::create_dir_all)?,
-    }
-    let directory = target.parent().filter(|directory| !directory.as_os_str().is_empty());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".unlade-");
-    // The umask applies to a new file, and an existing file keeps its mode.
-    let mut file =
-        builder.permissions(mode.clone()).tempfile_in(directory.unwrap_or(Path::new(".")))?;
-    if path.exists() {
-        file.as_file().set_permissions(mode)?;
-    }
-    file.write_all(text)?;
-    file.as_file().sync_all()?;
-    Ok((file, target))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
 

@@ -20,6 +20,7 @@ mod ignore;
 mod locate;
 mod opened;
 mod render;
+mod staged;
 mod store;
 #[cfg(test)]
 mod tests;
