@@ -1,9 +1,10 @@
 //! `unlade catalog add`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use serde_json::{Map, Value, json};
+use unlade_bundle::Channels;
 use unlade_catalog::{
     BUNDLE, CHANNEL, Catalog, Entry, Limits, Meta, PACKAGE,
     edit::{Edit, Target},
@@ -12,7 +13,7 @@ use unlade_catalog::{
 use unlade_loader as loader;
 
 use super::{bundle, change::Changing, into_inner, lock};
-use crate::{args::Add, error::Error, screen::Screen, source};
+use crate::{args::Add, error::Error, screen::Screen, source, stderr};
 
 /// The maximum size of the entries and the new channels that a bundle is added with, in bytes of
 /// JSON. A bundle with 100 skips has 4 kB for each channel, and published bundles are in a few
@@ -28,6 +29,7 @@ pub(super) fn run(args: Add, screen: &Screen) -> Result<(), Error> {
     let opened = source::open(args.bundle)?;
     let image = opened.image(&options.images)?;
     let (rendered, loaded) = bundle::render_with(&image, &options, screen)?;
+    stderr::warn_findings(&loaded.report, screen);
     let bundle = loaded.bundle;
     let meta = Meta::from_json(&rendered.json, &Limits::default().document)
         .map_err(|source| Error::Meta { place: image.source().to_string(), source })?;
@@ -78,17 +80,17 @@ pub(super) fn run(args: Add, screen: &Screen) -> Result<(), Error> {
     changing.finish(screen)
 }
 
-/// Returns the channels that the user or the bundle names.
+/// Returns the channels that the user or the bundle names. A second document for a new channel
+/// would make the catalog invalid, so each is named once.
 fn choose_channels(chosen: Vec<String>, bundle: &loader::Bundle) -> Result<Vec<String>, Error> {
-    let mut channels = if chosen.is_empty() { bundle.channels.clone() } else { chosen };
-    // A second document for a new channel would make the catalog invalid.
-    let mut seen = BTreeSet::new();
-    channels.retain(|channel| !channel.is_empty() && seen.insert(channel.clone()));
-    if channels.is_empty() {
+    let mut channels = Channels::default();
+    channels.list = if chosen.is_empty() { bundle.channels.clone() } else { chosen };
+    let names: Vec<_> = channels.names().map(str::to_owned).collect();
+    if names.is_empty() {
         let message = "the bundle does not name a channel: set one with --channel";
         return Err(Error::Usage(message.to_owned()));
     }
-    Ok(channels)
+    Ok(names)
 }
 
 /// The edits of each file. They are applied together, because each time the file is read twice.
@@ -130,7 +132,8 @@ impl Addition {
             Error::Usage(format!("the package name {package} is invalid: {error}"))
         })?;
         let first = self.channels.first().cloned().unwrap_or_default();
-        let named = Some(&bundle.default_channel).filter(|it| self.channels.contains(it));
+        let default = bundle.default_channel.trim();
+        let named = self.channels.iter().find(|it| *it == default);
         let default_channel =
             self.default_channel.clone().or_else(|| named.cloned()).unwrap_or(first);
         let mut fields = Map::new();

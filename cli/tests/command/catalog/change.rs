@@ -75,6 +75,26 @@ fn a_new_package_takes_its_channels_from_the_bundle() {
 }
 
 #[test]
+fn spaces_around_the_names_of_channels_are_dropped_with_a_warning() {
+    let catalog = tempfile::tempdir().unwrap();
+    let path = catalog.path().to_str().unwrap();
+    let annotations = ANNOTATIONS
+        .replace("beta,stable", "'candidate, stable ,stable'")
+        .replace("default.v1: stable", "default.v1: 'stable '");
+    let bundle = Bundle::new().with("metadata/annotations.yaml", annotations);
+    let finished = add(path, &bundle, &["--create"]);
+    let warning = "warning: operators.operatorframework.io.bundle.channels.v1";
+    assert!(finished.stderr.contains(warning), "{}", finished.stderr);
+    finished.success();
+    let text = fs::read_to_string(catalog.path().join("tea/catalog.yaml")).unwrap();
+    assert!(text.contains("defaultChannel: stable\n"), "{text}");
+    for name in ["candidate", "stable"] {
+        assert_eq!(text.matches(&format!("\nname: {name}\n")).count(), 1, "{text}");
+    }
+    assert_eq!(text.matches("schema: olm.channel\n").count(), 2, "{text}");
+}
+
+#[test]
 fn many_channels_are_added_at_once_and_more_are_refused() {
     let catalog = tempfile::tempdir().unwrap();
     let path = catalog.path().to_str().unwrap();
