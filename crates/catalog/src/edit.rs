@@ -25,7 +25,7 @@ use unlade_yaml::{
     self as yaml_text, Documents, Limits, Reader, StreamError, json::is_folded, read_json,
 };
 
-use crate::{Form, Meta, MetaError};
+use crate::{DEPRECATIONS, Form, Meta, MetaError};
 
 /// The maximum size of all indented items of a change, in bytes. A new item has a few kilobytes.
 const MAX_INDENTED: usize = 16 << 20;
@@ -79,7 +79,7 @@ pub enum Error {
     #[error("failed to write the new text")]
     Write(#[source] yaml_text::Error),
     /// The file does not contain the meta.
-    #[error("the {schema} {name} does not exist in the file")]
+    #[error("the {} does not exist in the file", format!("{schema} {name}").trim_end())]
     Missing {
         /// The schema of the meta.
         schema: String,
@@ -225,7 +225,9 @@ fn find<'e>(
     let places: Places<'e> = targets.collect();
     let (mut metas, mut memory) = (Metas::new(), 0);
     let parts = read(file, limits, |at, _, meta| {
-        let (schema, package, name) = (&*meta.schema, &*meta.package, &*meta.name);
+        let (schema, package) = (&*meta.schema, &*meta.package);
+        // A package has one such meta, and upstream ignores a name that it may have.
+        let name = if schema == DEPRECATIONS { "" } else { &*meta.name };
         let place = places.get(&Target { schema, package, name });
         let Some(place) = place.filter(|place| place.get().is_none()) else { return };
         place.set(Some(at));

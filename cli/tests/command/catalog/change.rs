@@ -158,6 +158,11 @@ fn deprecations_are_added_and_their_messages_replaced() {
         text,
         format!("# Tea\n{VALID}---\nentries:\n{}{end}", entries.replace("pot", "cup"))
     );
+    // opm ignores a name of the document.
+    let named = text.replace("package: tea\nschema: olm.d", "name: x\npackage: tea\nschema: olm.d");
+    assert_ne!(text, named);
+    fs::write(catalog.path().join("catalog.yaml"), &named).unwrap();
+    assert_eq!(deprecate(&["-m", "Use pot."]), named.replace("cup", "pot"));
 }
 
 #[test]

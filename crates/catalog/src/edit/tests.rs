@@ -103,6 +103,20 @@ fn an_entry_is_replaced() {
 }
 
 #[test]
+fn deprecations_are_found_whatever_their_name_is() {
+    let head = "schema: olm.deprecations\npackage: tea\n";
+    let target = Target { schema: DEPRECATIONS, package: "tea", name: "" };
+    for name in ["", "name: tea\n"] {
+        let file = format!("{head}{name}entries: []\n");
+        let changed = set_entry(file.as_bytes(), &target, 0, "{}", &Limits::default()).unwrap();
+        assert_eq!(String::from_utf8(changed).unwrap(), file.replace("[]", "[{}]"));
+    }
+    let missing = Target { package: "milk", ..target };
+    let error = set_entry(head.as_bytes(), &missing, 0, "{}", &Limits::default()).unwrap_err();
+    assert_eq!(error.to_string(), "the olm.deprecations does not exist in the file");
+}
+
+#[test]
 fn a_text_that_cannot_be_changed_in_place_is_refused() {
     let refused = |entries: &str, index| set(&format!("{HEAD}{entries}\n"), index, ENTRY);
     assert!(matches!(refused("entries: *a\nx: &a []", 0), Err(Error::Syntax(_))));
