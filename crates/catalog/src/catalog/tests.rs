@@ -159,6 +159,20 @@ fn each_change_breaks_its_rule() {
 }
 
 #[test]
+fn a_first_part_of_an_image_that_cannot_be_a_registry_belongs_to_the_repository() {
+    let with_image = |image: &str| rules("registry.example/tea:1.0.0", image);
+    let long = |len: usize| format!("a_b.c/{}", "x".repeat(len - "a_b.c/".len()));
+    for image in
+        ["my_registry.example.com/tea/bundle:1", "a_b.c/x", "a__b.c/x", "a.b.c_d/e", &long(255)]
+    {
+        assert_eq!(with_image(image), [], "{image}");
+    }
+    for image in ["a_b:5000/x", "A_b.c/x", "a_.b/x", "a_b.c/X", &long(256)] {
+        assert_eq!(with_image(image), [Rule::ImageReference], "{image}");
+    }
+}
+
+#[test]
 fn all_problems_are_found_at_once_in_the_order_of_their_places() {
     let text = VALID.replace("image: registry.example/tea:1.0.0\n", "").replace("1.1.0}", "x}");
     let found = problems(&text);

@@ -4,7 +4,10 @@ use unlade_bundle::{
     property::PACKAGE as PACKAGE_PROPERTY,
     version::{self, Range},
 };
-use unlade_name::ImageReference;
+use unlade_name::{
+    ImageReference,
+    image::{DEFAULT_REGISTRY, Error, Problem as ImageProblem},
+};
 use unlade_yaml::{Reader, json::Value};
 
 use super::property;
@@ -218,6 +221,7 @@ fn image_problem(image: &str) -> Option<String> {
         return Some(format!("{image:?} has an IPv6 address as its registry, which opm refuses"));
     }
     match image.parse::<ImageReference>() {
+        Err(Error { problem: ImageProblem::Registry { .. }, .. }) if is_repository(image) => None,
         Err(error) => Some(error.to_string()),
         Ok(image) => {
             // opm's library includes the registry in the limit of the repository.
@@ -231,6 +235,12 @@ fn image_problem(image: &str) -> Option<String> {
             })
         }
     }
+}
+
+/// Checks a reference whose first part cannot be a registry, such as `my_host.example/a`. opm's
+/// library treats that part as one of the repository, whose length has the same limit.
+fn is_repository(image: &str) -> bool {
+    ImageReference::parse(&format!("{DEFAULT_REGISTRY}/{image}")).is_ok()
 }
 
 /// Returns what is wrong with a range of versions.
