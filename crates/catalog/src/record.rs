@@ -85,6 +85,16 @@ pub struct Bundle {
     pub place: Place,
 }
 
+impl Bundle {
+    /// Returns the version without the release, and the release. Each is empty if the bundle has
+    /// none.
+    pub(crate) fn version_and_release(&self) -> (&str, &str) {
+        let release = self.version.strip_prefix(&self.plain_version);
+        let release = release.and_then(|release| release.strip_prefix('-'));
+        (&self.plain_version, release.unwrap_or_default())
+    }
+}
+
 /// The deprecations of a package (`olm.deprecations`).
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]

@@ -1,6 +1,6 @@
 //! The release of a bundle (operator-registry `alpha/model`, `NewRelease`).
 
-use unlade_bundle::version;
+use unlade_bundle::version::{self, Version};
 
 /// The maximum length of a release, in characters.
 const MAX_LENGTH: usize = 20;
@@ -10,13 +10,20 @@ pub(crate) fn check(release: &str) -> Option<String> {
     if release.len() > MAX_LENGTH {
         return Some(format!("is longer than {MAX_LENGTH} characters"));
     }
-    let is_prerelease =
-        !release.contains('+') && version::parse(&format!("0.0.0-{release}")).is_ok();
-    (!is_prerelease).then(|| {
+    parse(release).is_none().then(|| {
         "may only have letters, digits, dashes and dots, and no part that is empty or begins with a \
          zero"
             .to_owned()
     })
+}
+
+/// Parses a release, as the prerelease of a version: releases are compared in the same way. Returns
+/// `None` if it is empty or invalid.
+pub(crate) fn parse(release: &str) -> Option<Version> {
+    if release.contains('+') {
+        return None;
+    }
+    version::parse(&format!("0.0.0-{release}")).ok()
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub(super) fn candidates<'c>(
             }
         }
         candidates.extend(by_name.into_iter().map(|(name, (channel, is_in_default))| {
-            let Ranked { version, rank } = versions.get(&(*package, name));
+            let Ranked { version, exact_rank, .. } = versions.get(&(*package, name));
             let (required, state) = (None, State::LeftOut);
             Candidate {
                 package,
@@ -68,7 +68,7 @@ pub(super) fn candidates<'c>(
                 channel,
                 is_in_default,
                 version,
-                rank: *rank,
+                rank: *exact_rank,
                 required,
                 state,
             }

@@ -85,7 +85,7 @@ impl Plan {
     /// form too long a chain or need too many comparisons.
     pub fn new(catalog: &Catalog, needs: &Needs, choices: &[Choice]) -> Result<Self, Error> {
         let versions = Versions::new(catalog.bundles.iter().map(|bundle| {
-            ((bundle.package.as_str(), bundle.name.as_str()), bundle.plain_version.as_str())
+            ((bundle.package.as_str(), bundle.name.as_str()), bundle.version_and_release())
         }));
         let mut planner = Planner::new(catalog, &versions, needs);
         for choice in choices {

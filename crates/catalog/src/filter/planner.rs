@@ -209,7 +209,7 @@ impl<'c> Planner<'c> {
             let Some(channel) = self.channels.get(index) else { continue };
             let (package, name) = (channel.package.as_str(), channel.name.as_str());
             let mut names = self.wanted.remove(&index).unwrap_or_default();
-            let rank = |name: &str| self.versions.get(&(package, name)).rank;
+            let rank = |name: &str| self.versions.get(&(package, name)).exact_rank;
             let added = complete(&channel.entries, rank, &mut names, &mut self.visits);
             self.wanted.insert(index, names);
             for entry in added {
@@ -326,7 +326,8 @@ impl<'c> Planner<'c> {
                     .entries
                     .iter()
                     .filter(|entry| kept.is_some_and(|kept| kept.contains(entry.name.as_str())));
-                graph::heads(entries).first().map(|head| self.versions.get(&(*name, *head)).rank)
+                let head = *graph::heads(entries).first()?;
+                Some(self.versions.get(&(*name, head)).exact_rank)
             };
             let highest = || kept.iter().max_by_key(head);
             let Some((_, default)) = kept.iter().find(is_default).or_else(highest) else {

@@ -329,13 +329,19 @@ fn keep_a(packages: &[Shape<'_>], more: impl Fn(&str, u32) -> String) -> Result<
         let versions: BTreeSet<_> = channels.iter().flat_map(|(_, versions)| *versions).collect();
         text.extend(versions.into_iter().map(|n| bundle(package, *n, &more(package, *n))));
     }
+    let (catalog, needs) = read(&text);
+    Plan::new(&catalog, &needs, &["a".parse().unwrap()])
+}
+
+/// Reads a valid catalog.
+fn read(text: &str) -> (Catalog, Needs) {
     let limits = Limits::default();
     let (mut catalog, needs) = (Catalog::default(), RefCell::new(Needs::default()));
     catalog.add(File::read_with("c.yaml", text.as_bytes(), &limits, |meta, _| {
         needs.borrow_mut().add(&meta);
     }));
     assert_eq!(catalog.validate(), []);
-    Plan::new(&catalog, &needs.into_inner(), &["a".parse().unwrap()])
+    (catalog, needs.into_inner())
 }
 
 const A: Shape<'_> = ("a", &[("s", &[1])]);
@@ -366,6 +372,50 @@ fn a_dependency_comes_from_the_first_package_that_has_it_in_its_default_channel(
         let adjustments = plan.unwrap().adjustments;
         let expected = format!("{expected}: the bundle a.v1 requires the API K g/v1");
         assert!(adjustments.contains(&expected), "{adjustments:#?}");
+    }
+}
+
+#[test]
+fn of_equal_versions_the_higher_release_or_build_remains() {
+    for [old, new] in [
+        // Without the order, the first name in the alphabet would remain.
+        ["name: b.v1, version: 1.0.0+1", "name: b.v2, version: 1.0.0+2"],
+        ["name: b-a, version: 1.0.0", "name: b-v1.0.0-1, version: 1.0.0, release: '1'"],
+        [
+            "name: b-v1.0.0-1, version: 1.0.0, release: '1'",
+            "name: b-v1.0.0-2, version: 1.0.0, release: '2'",
+        ],
+    ] {
+        let name = |text: &str| text.split([' ', ',']).nth(1).unwrap().to_owned();
+        let meta = |text: &str| {
+            let (name, version) = text.split_once(", ").unwrap();
+            format!(
+                "---\n{{schema: olm.bundle, package: b, {name}, image: i, properties: \
+                 [{{type: olm.package, value: {{packageName: b, {version}}}}}]}}\n"
+            )
+        };
+        // The higher one is the first and the last bundle.
+        for order in [[old, new], [new, old]] {
+            let text = [
+                "{schema: olm.package, name: a, defaultChannel: s}\n---\n{schema: olm.channel, \
+                 package: a, name: s, entries: [{name: a.v1}]}\n---\n{schema: olm.package, name: b, \
+                 defaultChannel: s}\n---\n"
+                    .to_owned(),
+                format!(
+                    "{{schema: olm.channel, package: b, name: s, entries: [{{name: {}, replaces: \
+                     {}}}, {{name: {1}}}]}}\n",
+                    name(new),
+                    name(old)
+                ),
+                bundle("a", 1, &requirement("1.0.0")),
+                order.map(meta).concat(),
+            ]
+            .concat();
+            let (catalog, needs) = read(&text);
+            let plan = Plan::new(&catalog, &needs, &["a".parse().unwrap()]).unwrap();
+            let kept: Vec<_> = plan.bundles.iter().map(|(_, name)| name.as_str()).collect();
+            assert_eq!(kept, ["a.v1", &name(new)]);
+        }
     }
 }
 

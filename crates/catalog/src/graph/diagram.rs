@@ -163,7 +163,8 @@ fn nodes(channel: &Channel, versions: &Versions<&str>, deprecated: &BTreeSet<&st
     let targets = entries.iter().flat_map(Entry::targets);
     let names: BTreeSet<_> = own.iter().copied().chain(targets).collect();
     // Finding the version of a name takes longer than the comparison of two.
-    let mut names: Vec<_> = names.into_iter().map(|name| (versions.get(name).rank, name)).collect();
+    let ranked = |name| (versions.get(name).exact_rank, name);
+    let mut names: Vec<_> = names.into_iter().map(ranked).collect();
     names.sort_by_key(|(rank, _)| Reverse(*rank));
     let node = |(_, name): (_, &str)| Node {
         name: name.to_owned(),
@@ -281,6 +282,18 @@ mod tests {
                 ("x", 1, false, true, "")
             ]
         );
+    }
+
+    #[test]
+    fn versions_that_differ_in_their_release_or_build_are_in_their_order() {
+        let channel = "{schema: olm.channel, package: p, name: s, entries: [{name: a}, {name: b},
+            {name: c}, {name: d}]}\n";
+        let bundles =
+            [("a", "1.0.0+1"), ("b", "1.0.0+2"), ("c", "1.0.1"), ("d", "1.0.1, release: '1'")];
+        let text: String = bundles.iter().map(|(name, version)| bundle(name, version)).collect();
+        let diagram = diagram(&format!("{channel}{text}"));
+        let names: Vec<_> = diagram.graphs[0].nodes.iter().map(|node| &node.name).collect();
+        assert_eq!(names, ["d", "c", "b", "a"]);
     }
 
     #[test]

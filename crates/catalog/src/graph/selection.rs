@@ -25,7 +25,7 @@ pub struct Selection<'n> {
 /// Returns the versions of all bundles by their names. As in upstream, the first bundle with a name
 /// is used, whatever its package is.
 pub(super) fn versions(catalog: &Catalog) -> Versions<&str> {
-    Versions::new(catalog.bundles.iter().map(|it| (it.name.as_str(), it.plain_version.as_str())))
+    Versions::new(catalog.bundles.iter().map(|it| (it.name.as_str(), it.version_and_release())))
 }
 
 /// Returns the selected channels with their selected entries, sorted by the names of the channels
