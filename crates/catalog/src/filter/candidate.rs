@@ -29,15 +29,7 @@ pub(super) struct Candidate<'c> {
     pub(super) version: &'c Version,
     pub(super) rank: usize,
     pub(super) required: Option<&'c BTreeSet<Need>>,
-    pub(super) state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    LeftOut,
-    /// Kept since the last time that dependencies were followed.
-    New,
-    Kept,
+    pub(super) is_kept: bool,
 }
 
 /// Returns the bundles that are in a channel, sorted by package and name.
@@ -60,7 +52,6 @@ pub(super) fn candidates<'c>(
         }
         candidates.extend(by_name.into_iter().map(|(name, (channel, is_in_default))| {
             let Ranked { version, exact_rank, .. } = versions.get(&(*package, name));
-            let (required, state) = (None, State::LeftOut);
             Candidate {
                 package,
                 package_index,
@@ -69,8 +60,8 @@ pub(super) fn candidates<'c>(
                 is_in_default,
                 version,
                 rank: *exact_rank,
-                required,
-                state,
+                required: None,
+                is_kept: false,
             }
         }));
     }

@@ -6,7 +6,7 @@ use unlade_text::excerpt::shorten;
 
 use super::{
     adjustment::Adjustments,
-    candidate::{Candidate, Name, State, candidates, choose_best, find, numbered},
+    candidate::{Candidate, Name, candidates, choose_best, find, numbered},
     choice::{Channels, Choice, Versions as Wanted},
     closure::complete,
     need::{Need, Needs},
@@ -197,8 +197,8 @@ impl<'c> Planner<'c> {
     fn keep(&mut self, package: &str, name: &str) {
         let Some(index) = find(&self.candidates, (package, name)) else { return };
         let Some(candidate) = self.candidates.get_mut(index) else { return };
-        if candidate.state == State::LeftOut {
-            candidate.state = State::New;
+        if !candidate.is_kept {
+            candidate.is_kept = true;
             self.new.push(index);
         }
     }
@@ -228,11 +228,6 @@ impl<'c> Planner<'c> {
     pub(super) fn add_dependencies(&mut self) -> Result<bool, Error> {
         let mut new = std::mem::take(&mut self.new);
         new.sort_unstable();
-        for index in &new {
-            if let Some(candidate) = self.candidates.get_mut(*index) {
-                candidate.state = State::Kept;
-            }
-        }
         let (mut has_added, mut chosen) = (false, HashMap::new());
         for index in new {
             let Some(candidate) = self.candidates.get(index) else { continue };
@@ -266,14 +261,12 @@ impl<'c> Planner<'c> {
         }
         let channels = self.channels;
         let fitting = self.fitting(need)?;
-        if fitting.iter().any(|it| it.state == State::Kept) {
+        if fitting.iter().any(|it| it.is_kept) {
             // A bundle that remains anyway is enough.
             self.met.insert(need);
             return Ok(Met::Before);
         }
-        let best = choose_best(&fitting);
-        let is_new = best.is_some_and(|best| best.state == State::LeftOut);
-        let choice = best.and_then(|best| {
+        let choice = choose_best(&fitting).and_then(|best| {
             let (index, name) = (best.channel, best.name);
             Some(Chosen { index, channel: channels.get(index)?, name })
         });
@@ -281,9 +274,7 @@ impl<'c> Planner<'c> {
             self.unmet.insert(need);
             return Ok(Met::ByNothing);
         };
-        if is_new {
-            *has_added |= self.want(choice.index, choice.channel, choice.name);
-        }
+        *has_added |= self.want(choice.index, choice.channel, choice.name);
         Ok(Met::By(choice))
     }
 
@@ -344,7 +335,7 @@ impl<'c> Planner<'c> {
             default_channels.insert((*name).to_owned(), default.name.clone());
         }
         let own = |text: &str| text.to_owned();
-        let kept = self.candidates.iter().filter(|it| it.state != State::LeftOut);
+        let kept = self.candidates.iter().filter(|it| it.is_kept);
         let bundles = kept.map(|it| (own(it.package), own(it.name))).collect();
         let channels = self.wanted.into_iter().filter_map(|(index, names)| {
             let Channel { package, name, .. } = self.channels.get(index)?;

@@ -376,6 +376,21 @@ fn a_dependency_comes_from_the_first_package_that_has_it_in_its_default_channel(
 }
 
 #[test]
+fn a_bundle_that_was_added_for_one_need_meets_another_one_too() {
+    // The requirements are in the order of their ranges.
+    let own = requirement("<3.0.0") + &requirement(">=1.0.0");
+    let b: &[(&str, &[u32])] = &[("s", &[3, 2, 1])];
+    let plan = keep_a(&[A, ("b", b)], |package, _| match package {
+        "a" => own.clone(),
+        _ => String::new(),
+    });
+    let adjustments = plan.unwrap().adjustments;
+    let expected = "the bundle b.v2 of the package b remains in the channel s: the bundle a.v1 \
+                    requires the package b <3.0.0";
+    assert_eq!(adjustments, [expected]);
+}
+
+#[test]
 fn of_equal_versions_the_higher_release_or_build_remains() {
     for [old, new] in [
         // Without the order, the first name in the alphabet would remain.
@@ -428,7 +443,8 @@ fn comparisons_with_long_ranges_are_limited() {
         let more = |package: &str, _| if package == "a" { own.clone() } else { String::new() };
         keep_a(&[A, ("b", &[("s", &versions)])], more).map(|plan| plan.adjustments.len())
     };
-    assert_eq!(plan(140, 1), Ok(140));
+    // No version is in the first range, and the version in the second one is in all others.
+    assert_eq!(plan(140, 1), Ok(2));
     assert_eq!(plan(140, 16_000), Err(Error::Work));
 }
 
