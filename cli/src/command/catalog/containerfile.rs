@@ -3,11 +3,13 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    fs::{self, OpenOptions},
-    io::Write as _,
+    fs::{self, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::PermissionsExt as _,
     path::Path,
 };
 
+use tempfile::Builder;
 use unlade_name::ImageReference;
 
 use crate::{args::Dockerfile, error::Error, source::CATALOG_LABEL};
@@ -45,9 +47,19 @@ pub(super) fn run(args: &Dockerfile) -> Result<(), Error> {
     let labels: BTreeMap<_, _> = extra_labels.iter().map(|it| (&*it.key, &*it.value)).collect();
     let text = format(base, builder, name, &labels)?;
     let path = catalog.with_file_name(format!("{name}.Dockerfile"));
-    let file = OpenOptions::new().write(true).create_new(true).open(&path);
-    file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| failed("create", &path, error))
+    create(&path, text.as_bytes()).map_err(|error| failed("create", &path, error))
+}
+
+/// Creates a file. It appears when it is complete, because an existing one is never replaced.
+fn create(path: &Path, content: &[u8]) -> io::Result<()> {
+    let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let mut file = Builder::new()
+        .prefix(".unlade-")
+        // The umask applies.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory.unwrap_or(Path::new(".")))?;
+    file.write_all(content)?;
+    file.persist_noclobber(path).map(drop).map_err(|error| error.error)
 }
 
 fn format(

@@ -1,8 +1,11 @@
 //! `unlade catalog init` and `unlade catalog generate dockerfile`.
 
-use std::fs;
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
 
-use crate::run::unlade;
+use crate::{finished::Finished, run::unlade};
 
 #[test]
 fn a_new_package_has_the_bytes_of_opm() {
@@ -85,4 +88,20 @@ fn a_dockerfile_is_not_overwritten() {
     assert_eq!(fs::read(directory.path().join("catalog.Dockerfile")).unwrap(), b"mine");
     let stderr = unlade([&generate[..], &["-i", "scratch"]].concat()).failure(2);
     assert!(stderr.contains("the builder image cannot be scratch"), "{stderr}");
+}
+
+#[test]
+fn a_dockerfile_that_cannot_be_written_completely_does_not_exist() {
+    let directory = tempfile::tempdir().unwrap();
+    let catalog = directory.path().join("catalog");
+    fs::create_dir(&catalog).unwrap();
+    // Without the signal, writing more than the limit is an error.
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_unlade")]).stdin(Stdio::null());
+    command.args(["catalog", "generate", "dockerfile", catalog.to_str().unwrap()]);
+    command.args(["-i", "registry.example/opm"]);
+    let stderr = Finished::from(command.output().unwrap()).failure(1);
+    assert!(stderr.contains("File too large"), "{stderr}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
