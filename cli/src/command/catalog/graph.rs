@@ -31,7 +31,12 @@ pub(super) fn run(args: &Graph, screen: &Screen) -> Result<(), Error> {
         super::judge(&reading.problems, &path.display().to_string(), false)?;
     }
     let package = package.as_deref();
-    if let Some(name) = package.filter(|name| !catalog.packages.iter().any(|it| it.name == *name)) {
+    // A channel is drawn even if its package is missing.
+    let is_known = |name: &str| {
+        catalog.packages.iter().any(|it| it.name == name)
+            || catalog.channels.iter().any(|it| it.package == name)
+    };
+    if let Some(name) = package.filter(|name| !is_known(name)) {
         return Err(Error::NotFound(vec![format!("the package {name}")]));
     }
     let selection = Selection { package, minimum: minimum_edge.as_deref() };

@@ -97,6 +97,15 @@ fn dot_and_svg_have_a_node_for_each_entry() {
 }
 
 #[test]
+fn a_package_that_only_a_channel_names_is_drawn() {
+    let catalog = write(CHANNEL);
+    let path = catalog.path().to_str().unwrap();
+    let all = unlade(["catalog", "graph", path]);
+    let of_package = unlade(["catalog", "graph", path, "-p", "tea"]);
+    assert_eq!((of_package.code, of_package.stdout), (Some(0), all.stdout));
+}
+
+#[test]
 fn a_catalog_that_was_not_read_completely_is_not_drawn() {
     let catalog = write(&format!("{VALID}---\n{{\n"));
     let stderr = unlade(["catalog", "graph", catalog.path().to_str().unwrap()]).failure(3);
