@@ -109,6 +109,12 @@ impl Problem {
         }
     }
 
+    /// Returns the number of problems that this stands for. It is 1, unless this stands for those
+    /// that are not listed.
+    pub fn count(&self) -> usize {
+        self.n_unlisted.max(1)
+    }
+
     /// Returns the size of its texts, in bytes.
     fn text_size(&self) -> usize {
         let Self { place, package, channel, bundle, message, .. } = self;
@@ -232,7 +238,7 @@ impl Problems {
             if n_unlisted > 0 {
                 let message = format!("{n_unlisted} more {what} of the catalog are not listed");
                 let place = Place::file(Arc::clone(&file));
-                let problem = Problem::new(Rule::Limit, place, message);
+                let problem = Problem::new(Rule::Unlisted, place, message);
                 kept.push(Problem { n_unlisted, severity, ..problem });
             }
         }

@@ -185,6 +185,9 @@ rules! {
     Downgrade "downgrade" Warning:
         "An entry replaces a bundle with a higher version",
         "check that the downgrade is intended";
+    Unlisted "unlisted" Error:
+        "The catalog has more problems than are listed",
+        "correct the problems that are listed first";
 }
 
 impl Rule {

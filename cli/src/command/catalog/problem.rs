@@ -82,8 +82,11 @@ fn without_place(problem: &Problem) -> (Rule, [&str; 4]) {
 
 /// Returns the error of a catalog with these problems that is invalid, or that `--strict` refuses.
 pub(super) fn judge(problems: &[Problem], name: &str, strict: bool) -> Result<(), Error> {
-    let number = |severity| problems.iter().filter(|it| it.severity == severity).count();
-    let (errors, warnings) = (number(Severity::Error), number(Severity::Warning));
+    let number = |severity| {
+        let of_severity = problems.iter().filter(|it| it.severity == severity);
+        of_severity.map(Problem::count).sum()
+    };
+    let (errors, warnings): (usize, usize) = (number(Severity::Error), number(Severity::Warning));
     let is_limit = problems
         .iter()
         .any(|problem| problem.rule == Rule::Limit && problem.severity == Severity::Error);
@@ -127,4 +130,23 @@ fn describe_subject(problem: &Problem) -> String {
         .map(|(what, name)| format!("{what} {name}"))
         .collect();
     if texts.is_empty() { String::new() } else { format!(" ({})", texts.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use unlade_catalog::{MAX_PROBLEMS, Place, Problems};
+
+    use super::*;
+
+    #[test]
+    fn problems_that_are_not_listed_are_counted_and_exceed_no_limit() {
+        let mut problems = Problems::default();
+        let problem = |rule| Problem::new(rule, Place::file("a"), "m");
+        problems.extend((0..MAX_PROBLEMS + 5).map(|_| problem(Rule::Image)));
+        problems.extend((0..MAX_PROBLEMS + 2).map(|_| problem(Rule::Downgrade)));
+        let error = judge(&problems.into_sorted(), "c", false).unwrap_err();
+        assert!(matches!(error, Error::Invalid { is_limit: false, .. }), "{error:?}");
+        let message = "the catalog c is invalid: 10005 errors and 10002 warnings";
+        assert_eq!(error.to_string(), message);
+    }
 }
