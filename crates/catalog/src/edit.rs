@@ -22,7 +22,9 @@ use std::{borrow::Cow, cell::Cell, collections::BTreeMap};
 use sha2::{Digest as _, Sha256};
 use unlade_text::excerpt::shorten;
 use unlade_yaml::{
-    self as yaml_text, Documents, Limits, Reader, StreamError, json::is_folded, read_json,
+    self as yaml_text, Documents, Limits, Reader, StreamError,
+    json::{Value, is_folded},
+    read_json,
 };
 
 use crate::{DEPRECATIONS, Form, Meta, MetaError};
@@ -45,7 +47,8 @@ pub struct Target<'n> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit<'e> {
     /// Sets an item of the `entries` of a meta, or adds one. Comments and the layout of all other
-    /// items remain.
+    /// items remain. If the new item differs from the old one in the value of one field, everything
+    /// else in the item remains too, unless the layout of YAML prevents this.
     SetEntry {
         /// The meta.
         target: Target<'e>,
@@ -118,7 +121,16 @@ type Places<'e> = BTreeMap<Target<'e>, Cell<Option<usize>>>;
 type Metas = BTreeMap<usize, Meta>;
 
 /// The new items of the entries of a meta, by their indices.
-type Entries<'e> = BTreeMap<usize, &'e str>;
+type Entries<'e> = BTreeMap<usize, Item<'e>>;
+
+/// A new item of a list.
+struct Item<'e> {
+    /// Its compact JSON.
+    json: &'e str,
+    /// The name and the JSON of the only field with another value than in the item that this one
+    /// replaces.
+    field: Option<(String, &'e str)>,
+}
 
 /// The remaining size of all indented items, in bytes, or `None` if it was exceeded. Each line of
 /// an item repeats the indentation of the list, so 3 kB of blanks and 100,000 lines became 770 MB.
@@ -145,7 +157,7 @@ impl Room {
 pub fn apply(file: &[u8], edits: &[Edit<'_>], limits: &Limits) -> Result<Vec<u8>, Error> {
     let (mut parts, places, mut metas) = find(file, edits, limits)?;
     let is_json = file.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-    let (mut by_document, mut appended): (BTreeMap<_, Entries<'_>>, Vec<_>) = Default::default();
+    let (mut by_document, mut appended): (BTreeMap<_, BTreeMap<_, _>>, Vec<_>) = Default::default();
     for edit in edits {
         match edit {
             Edit::Append { json } => appended.push(json),
@@ -245,7 +257,7 @@ fn set_entries(
     text: &str,
     meta: Option<Meta>,
     part: &mut Part,
-    entries: &Entries<'_>,
+    entries: &BTreeMap<usize, &str>,
     is_json: bool,
     limits: &Limits,
     room: &mut Room,
@@ -263,12 +275,31 @@ fn set_entries(
         Some((*index, tree.root().to_float_json()))
     };
     let items: BTreeMap<_, _> = entries.iter().map(item).collect::<Option<_>>()?;
-    let items = items.iter().map(|(index, item)| (*index, item.as_str())).collect();
-    let value = json::set_items(&meta.blob(), &key, &items, room)?;
-    let changed = json::set_items(text, &key, entries, room)
-        .or_else(|| yaml::set_items(text, &key, &meta, entries, limits, room))?;
+    let old: Vec<_> = meta.value().get(&key)?.items().collect();
+    let changes = entries.iter().map(|(index, &json)| {
+        let old = old.get(*index).map(Value::to_float_json).unwrap_or_default();
+        let new = items.get(index).map(String::as_str).unwrap_or_default();
+        (*index, Item { json, field: changed_field(&old, new, json) })
+    });
+    let entries: Entries<'_> = changes.collect();
+    let whole = items.iter().map(|(index, json)| (*index, Item { json, field: None }));
+    let value = json::set_items(&meta.blob(), &key, &whole.collect(), room)?;
+    let changed = json::set_items(text, &key, &entries, room)
+        .or_else(|| yaml::set_items(text, &key, &meta, &entries, limits, room))?;
     part.digest = Sha256::digest(value).into();
     Some(changed)
+}
+
+/// Returns the name of the only field whose value differs in two objects, and its JSON in `json`,
+/// which is the new object as it was passed.
+fn changed_field<'e>(old: &str, new: &str, json: &'e str) -> Option<(String, &'e str)> {
+    let (old, mut new) = (json::fields(old)?, json::fields(new)?);
+    let n_fields = new.len();
+    new.retain(|name, value| old.get(name).is_none_or(|old| old.get() != value.get()));
+    let (name, _) = new.pop_first().filter(|(name, _)| old.contains_key(name))?;
+    let is_only = new.is_empty() && old.len() == n_fields;
+    let value = json::fields(json)?.get(&name)?.get();
+    is_only.then(|| (name.into_owned(), value))
 }
 
 /// Reads the only document of a text. Returns `None` if it has another digest.

@@ -16,8 +16,7 @@ pub(super) fn set_items(
     entries: &Entries<'_>,
     room: &mut Room,
 ) -> Option<String> {
-    let fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).ok()?;
-    let list = fields.get(key)?.get();
+    let list = fields(text)?.get(key)?.get();
     let items: Vec<&RawValue> = serde_json::from_str(list).ok()?;
     let place = |part: &str| -> Option<Range<usize>> {
         let start = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
@@ -30,16 +29,25 @@ pub(super) fn set_items(
     };
     let (mut changed, mut done, mut n_items) = (String::with_capacity(text.len()), 0, items.len());
     for (index, item) in entries {
-        let item = serde_json::from_str::<&RawValue>(item).ok()?.get();
+        let field = item.field.as_ref();
+        let item = serde_json::from_str::<&RawValue>(item.json).ok()?.get();
+        // The value of the changed field in an old item, and its new value.
+        let value = |old: &RawValue| {
+            let (name, value) = field?;
+            Some((place(fields(old.get())?.get(name.as_str())?.get())?, (*value).to_owned()))
+        };
         if *index > n_items {
             return None;
         }
         n_items = n_items.max(index + 1);
         let (range, new) = match (items.get(*index), &model) {
-            (Some(old), _) => {
-                let range = place(old.get())?;
-                (range.clone(), Layout::find(text, range)?.format(item, room)?)
-            }
+            (Some(old), _) => match value(old) {
+                Some(value) => value,
+                None => {
+                    let range = place(old.get())?;
+                    (range.clone(), Layout::find(text, range)?.format(item, room)?)
+                }
+            },
             (None, Some((end, layout))) => {
                 room.take(layout.gap.len())?;
                 (*end..*end, format!(",{}{}", layout.gap, layout.format(item, room)?))
@@ -56,6 +64,11 @@ pub(super) fn set_items(
     }
     changed.push_str(text.get(done..)?);
     Some(changed)
+}
+
+/// Returns the fields of an object, as they are in the text. Returns `None` if it is not JSON.
+pub(super) fn fields(text: &str) -> Option<BTreeMap<Cow<'_, str>, &RawValue>> {
+    serde_json::from_str(text).ok()
 }
 
 /// The layout of an item.

@@ -86,20 +86,49 @@ fn json_keeps_its_layout() {
     }
 }
 
+/// A file with deprecations, which have comments and an unknown field.
+const DEPRECATED: &str = "schema: olm.deprecations\npackage: tea\nentries:\n# first\n- reference:\n    \
+    schema: olm.package # a\n  # why\n  message: old\n  # end\n  note: b\n# second\n- message: |\n    a\n    \
+    - b\n  reference: {schema: olm.channel, name: a}\n";
+
+const OF_TEA: Target<'_> = Target { schema: DEPRECATIONS, package: "tea", name: "" };
+
 #[test]
 fn an_entry_is_replaced() {
-    let file = "schema: olm.deprecations\npackage: tea\nentries:\n# first\n- reference:\n    schema: \
-                olm.package\n  message: old\n# second\n- reference: {schema: olm.channel, name: a}\n  \
-                message: |\n    a\n    - b\n";
-    let target = Target { schema: DEPRECATIONS, package: "tea", name: "" };
     let entry = r#"{"reference":{"schema":"olm.package"},"message":"new\n- a\n"}"#;
-    let changed = set_entry(file.as_bytes(), &target, 0, entry, &Limits::default()).unwrap();
-    let old = "- reference:\n    schema: olm.package\n  message: old\n";
+    let changed = set_entry(DEPRECATED.as_bytes(), &OF_TEA, 0, entry, &Limits::default()).unwrap();
+    let (before, rest) = DEPRECATED.split_once("- reference").unwrap();
+    let (_, after) = rest.split_once("# second").unwrap();
     let new = "- message: |\n    new\n    - a\n  reference:\n    schema: olm.package\n";
-    assert_eq!(String::from_utf8(changed).unwrap(), file.replace(old, new));
+    let expected = format!("{before}{new}# second{after}");
+    assert_eq!(String::from_utf8(changed).unwrap(), expected);
     let json = r#"{"schema":"olm.deprecations","package":"tea","entries":[{"message":"old"}]}"#;
-    let changed = set_entry(json.as_bytes(), &target, 0, entry, &Limits::default()).unwrap();
+    let changed = set_entry(json.as_bytes(), &OF_TEA, 0, entry, &Limits::default()).unwrap();
     assert_eq!(String::from_utf8(changed).unwrap(), json.replace(r#"{"message":"old"}"#, entry));
+}
+
+#[test]
+fn if_one_field_changes_everything_else_keeps_its_text() {
+    let set = |file: &str, index, entry: &str| {
+        let changed = set_entry(file.as_bytes(), &OF_TEA, index, entry, &Limits::default());
+        String::from_utf8(changed.unwrap()).unwrap()
+    };
+    let first = r#"{"message":"new: c","note":"b","reference":{"schema":"olm.package"}}"#;
+    let expected = DEPRECATED.replace("message: old", "message: 'new: c'");
+    assert_eq!(set(DEPRECATED, 0, first), expected);
+    let reference = r#""reference":{"schema":"olm.channel","name":"a"}"#;
+    let second = format!(r#"{{{reference},"message":"c\nd\n"}}"#);
+    let expected = DEPRECATED.replace("    a\n    - b\n", "    c\n    d\n");
+    assert_eq!(set(DEPRECATED, 1, &second), expected);
+    let json = r#"{"schema":"olm.deprecations","package":"tea","entries":[
+        {"reference":{"schema":"olm.package"}, "message" : "old" ,"note":"b"}]}"#;
+    assert_eq!(set(json, 0, first), json.replace(r#""old""#, r#""new: c""#));
+    // In flow style, the item is replaced.
+    let flow = "schema: olm.deprecations\npackage: tea\nentries:\n- {message: old, note: b,\n  \
+                reference: {schema: olm.package}}\n- {}\n";
+    let new = "- message: 'new: c'\n  note: b\n  reference:\n    schema: olm.package\n- {}\n";
+    let (before, _) = flow.split_once("- {").unwrap();
+    assert_eq!(set(flow, 0, first), format!("{before}{new}"));
 }
 
 #[test]
@@ -165,7 +194,8 @@ fn several_items_of_a_document_are_changed_at_once() {
     assert_eq!(changed(&flow, &[(0, &a), (1, &b)]), format!("{HEAD}entries: [{a}, {b}] # x\n"));
     let head = r#"{"schema":"olm.channel","name":"stable","package":"tea","entries":["#;
     let json = format!(r#"{head}{{"name": "x"}}, {{"name": "y"}}]}}"#);
-    assert_eq!(changed(&json, &items), format!(r#"{head}{a}, {{"name": "y"}}, {b}, {c}]}}"#));
+    let expected = format!(r#"{head}{{"name": "a"}}, {{"name": "y"}}, {b}, {c}]}}"#);
+    assert_eq!(changed(&json, &items), expected);
     assert_eq!(changed(&format!("{head}]}}"), &[(0, &a), (1, &b)]), format!("{head}{a},{b}]}}"));
 }
 

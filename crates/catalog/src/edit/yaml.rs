@@ -5,11 +5,11 @@
 
 use std::ops::Range;
 
-use unlade_yaml::{Limits, Reader, Step, locate};
+use unlade_yaml::{Documents, Limits, Reader, Step, json::quote, locate, read_json};
 
 use crate::{Form, Meta, meta::items};
 
-use super::{Entries, Room, white_space};
+use super::{Entries, Item, Room, json, white_space};
 
 /// Returns a candidate for the text with new items of the list `key`. Those whose index is not in
 /// the list are added after the last one.
@@ -83,7 +83,7 @@ impl<'t> List<'t> {
     fn item_in_block(
         &self,
         index: usize,
-        item: &str,
+        item: &Item<'_>,
         limits: &Limits,
         room: &mut Room,
     ) -> Option<(Range<usize>, String)> {
@@ -91,7 +91,13 @@ impl<'t> List<'t> {
         let prefix = white_space(self.lines.get(dash)?);
         let next = self.items.get(index + 1).copied().unwrap_or(self.end);
         let end = end_of_content(&self.lines, dash..next)?;
-        let text = Form::Yaml.write(item, limits).ok()?;
+        if index < self.items.len()
+            && let Some((range, new)) = self.field_in_block(dash..end, item, limits)
+        {
+            room.take(new.len())?;
+            return Some((range, new));
+        }
+        let text = Form::Yaml.write(item.json, limits).ok()?;
         let lead = prefix.len() + "- ".len();
         room.take(text.lines().count().saturating_mul(lead).saturating_add(text.len()))?;
         let mut new = String::new();
@@ -105,18 +111,67 @@ impl<'t> List<'t> {
         Some((if index < self.items.len() { dash } else { end }..end, new))
     }
 
+    /// Returns the changed field of an item, and the lines that it replaces. Returns `None` if the
+    /// result would have another meaning, for example because the item is in flow style.
+    fn field_in_block(
+        &self,
+        range: Range<usize>,
+        item: &Item<'_>,
+        limits: &Limits,
+    ) -> Option<(Range<usize>, String)> {
+        let (name, value) = item.field.as_ref()?;
+        // The item alone is a document, if a blank takes the place of its dash.
+        let text = self.lines.get(range.clone())?.concat().replacen('-', " ", 1);
+        let path = |key: &str| vec![Step::Field(key.to_owned())];
+        let keys = json::fields(item.json)?;
+        let paths: Vec<_> =
+            [path(name)].into_iter().chain(keys.keys().map(|key| path(key))).collect();
+        let found = locate(text.as_bytes(), paths.iter().map(Vec::as_slice), &Reader::new(limits))?;
+        let mut found = found.into_iter().filter_map(|line| usize::try_from(line - 1).ok());
+        let start = found.next()?;
+        let lines: Vec<_> = text.split_inclusive('\n').collect();
+        let end = found.filter(|line| *line > start).min().unwrap_or(lines.len());
+        let end = end_of_content(&lines, start..end)?;
+        let indent = white_space(lines.get(start)?);
+        let field = Form::Yaml.write(&format!("{{{}:{value}}}", quote(name)), limits).ok()?;
+        let mut new = String::new();
+        for line in field.trim_start_matches("---\n").lines() {
+            if !line.is_empty() {
+                new.extend([indent, line]);
+            }
+            new.push('\n');
+        }
+        let changed = [&lines.get(..start)?.concat(), &*new, &lines.get(end..)?.concat()].concat();
+        let expected = read_json(item.json.as_bytes(), limits).ok()?.root().to_float_json();
+        if read_only_document(&changed, limits)? != expected {
+            return None;
+        }
+        // The first line of the item keeps its dash.
+        let at = range.start + start;
+        new.replace_range(..indent.len(), self.lines.get(at)?.get(..indent.len())?);
+        Some((at..range.start + end, new))
+    }
+
     fn add_in_flow(&self, entries: &Entries<'_>) -> Option<String> {
         let part = self.lines.get(self.key..self.end)?.concat();
         let (inside, behind) = part.rsplit_once(']')?;
-        let item = |(index, item): (&usize, &&str)| {
+        let item = |(index, item): (&usize, &Item<'_>)| {
             let separator = if *index == 0 { "" } else { ", " };
-            format!("{separator}{item}")
+            format!("{separator}{}", item.json)
         };
         let new: String = entries.iter().map(item).collect();
         let before = self.lines.get(..self.key)?.concat();
         let after = self.lines.get(self.end..)?.concat();
         Some(format!("{before}{inside}{new}]{behind}{after}"))
     }
+}
+
+/// Returns the value of the only document of a text as JSON.
+fn read_only_document(text: &str, limits: &Limits) -> Option<String> {
+    let reader = Reader::new(limits);
+    let mut documents = Documents::new(text.as_bytes(), &reader);
+    let first = documents.next().ok()??.document.ok()?.tree.root().to_float_json();
+    documents.next().ok()?.is_none().then_some(first)
 }
 
 /// Returns the line after the last content of a range. Comments and blank lines before what follows
