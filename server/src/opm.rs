@@ -32,6 +32,8 @@ const DIGEST: &str = "digest";
 const PACKAGES: &str = "packages.json";
 /// The directory of the other format of opm. It has a digest of its own.
 const POGREB: &str = "pogreb.v1";
+/// The directory of its database.
+const POGREB_DATABASE: &str = "db";
 /// The maximum length of the name of a file, in bytes.
 const MAX_NAME: usize = 255;
 /// What a file costs in the size of a cache, in bytes, besides its content: creating one takes
@@ -143,9 +145,11 @@ fn write_within(
 ) -> Result<(), Error> {
     let [contents, own, pogreb] = [CONTENTS, DIGEST, POGREB].map(|name| directory.join(name));
     check_old(catalog, &contents, &own)?;
-    // opm prefers this directory, and stops if its digest is not that of the catalog.
-    if is_file(&pogreb.join(DIGEST)) && is_directory(&pogreb) {
-        if contains(&pogreb, catalog)? {
+    // opm prefers this directory, even an incomplete one that a killed opm has left, and stops if
+    // its digest is not that of the catalog.
+    if is_directory(&pogreb) {
+        let is_cache = is_file(&pogreb.join(DIGEST)) || is_directory(&pogreb.join(POGREB_DATABASE));
+        if !is_cache || contains(&pogreb, catalog)? {
             return Err(Error::Foreign(pogreb));
         }
         remove(&pogreb, |path| fs::remove_dir_all(path))?;

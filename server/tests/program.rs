@@ -114,13 +114,24 @@ fn only_a_cache_of_opm_is_replaced() {
 #[test]
 fn an_old_cache_that_opm_would_prefer_is_removed() {
     let stage = Stage::new(CATALOG);
-    fs::create_dir_all(stage.path("cache/pogreb.v1/db")).unwrap();
-    // Without a digest, it is not a cache.
-    assert!(stage.run(&["--cache-only"]).status.success());
-    assert_eq!(stage.names("cache"), ["cache", "digest", "pogreb.v1", "unlade.v1"]);
-    fs::write(stage.path("cache/pogreb.v1/digest"), "0123456789abcdef").unwrap();
-    assert!(stage.run(&["--cache-only"]).status.success());
-    assert_eq!(stage.names("cache"), ["cache", "digest", "unlade.v1"]);
+    let pogreb = stage.path("cache/pogreb.v1");
+    // opm chooses the format by this directory, so an unknown one must not remain unnoticed.
+    fs::create_dir_all(pogreb.join("mine")).unwrap();
+    let output = stage.run(&["--cache-only"]);
+    assert_eq!(output.status.code(), Some(1), "{}", log(&output));
+    let message = "cache/pogreb.v1: it is not an opm cache; move or delete it first\n";
+    assert!(log(&output).ends_with(message), "{}", log(&output));
+    fs::remove_dir(pogreb.join("mine")).unwrap();
+    // What opm leaves if it is killed, and a complete cache.
+    for (directory, digest) in [(Some("db"), false), (None, true), (Some("db"), true)] {
+        fs::create_dir_all(pogreb.join(directory.unwrap_or_default())).unwrap();
+        if digest {
+            fs::write(pogreb.join("digest"), "0123456789abcdef").unwrap();
+        }
+        let output = stage.run(&["--cache-only"]);
+        assert!(output.status.success(), "{}", log(&output));
+        assert_eq!(stage.names("cache"), ["cache", "digest", "unlade.v1"]);
+    }
 }
 
 #[test]
