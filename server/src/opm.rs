@@ -14,25 +14,19 @@ use fnv::FnvHasher;
 use prost::Message as _;
 use serde::Serialize;
 use unlade_catalog::Names;
+use unlade_catalog_directory::opm_cache::{self, CONTENTS, DIGEST, PACKAGES, POGREB};
 use unlade_text::excerpt::shorten;
+use walkdir::WalkDir;
 
 use crate::bundle;
 use crate::index::{Channel, Index, Key, Located, Package};
 use crate::message;
 use crate::service::custom;
 
-mod tar;
 #[cfg(test)]
 mod tests;
 
-/// The directory of the contents, next to the file with the digest.
-const CONTENTS: &str = "cache";
-const DIGEST: &str = "digest";
-/// A file that every cache of opm in this format contains.
-const PACKAGES: &str = "packages.json";
-/// The directory of the other format of opm. It has a digest of its own.
-const POGREB: &str = "pogreb.v1";
-/// The directory of its database.
+/// The directory of the database in [`POGREB`].
 const POGREB_DATABASE: &str = "db";
 /// The maximum length of the name of a file, in bytes.
 const MAX_NAME: usize = 255;
@@ -168,7 +162,7 @@ fn write_within(
 impl Room {
     /// Returns the room for the cache of a catalog.
     fn for_catalog(catalog: &Path) -> Result<Self, Error> {
-        let len = tar::size(catalog).map_err(failed(catalog))?;
+        let len = size(catalog).map_err(failed(catalog))?;
         Ok(Self::new(len.saturating_mul(MAX_RATIO).max(MIN_LIMIT)))
     }
 
@@ -274,11 +268,17 @@ fn check_names(Key { channel, package, name }: &Key) -> Result<(), Error> {
 }
 
 fn digest(catalog: &Path, contents: &Path) -> Result<String, Error> {
-    let mut hash = FnvHasher::default();
-    for root in [catalog, contents] {
-        tar::hash(root, &mut hash).map_err(failed(root))?;
-    }
-    Ok(format!("{:016x}", hash.finish()))
+    let list = |root: &Path| opm_cache::list(root).map_err(failed(root));
+    opm_cache::digest(list(catalog)?, list(contents)?).map_err(failed(catalog))
+}
+
+/// Returns the size of all files in the directory, in bytes. Links are left out.
+fn size(root: &Path) -> io::Result<u64> {
+    let sizes = WalkDir::new(root).into_iter().map(|entry| {
+        let metadata = entry?.metadata()?;
+        Ok(if metadata.is_file() { metadata.len() } else { 0 })
+    });
+    sizes.sum()
 }
 
 /// Returns what `packages.json` contains. Upstream uses the icon and the description only while it

@@ -19,6 +19,7 @@ mod digest;
 mod ignore;
 mod locate;
 mod opened;
+pub mod opm_cache;
 mod render;
 mod staged;
 mod store;

@@ -1,7 +1,7 @@
 //! Describes the image of a file-based catalog.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Compression, Config, Entry, Image, Layer};
 use crate::Platform;
@@ -64,9 +64,7 @@ impl Catalog {
     /// Returns the layers: the catalog, and the cache if there is one. They hide the catalog and
     /// the cache that a base image may have.
     pub fn layers(&self) -> Vec<Layer> {
-        let files = self.files.iter();
-        let files = files.map(|(path, file)| Entry::copy(format!("{CONFIGS}/{path}"), file));
-        let configs = Layer::new([Entry::opaque(CONFIGS)].into_iter().chain(files));
+        let configs = Layer::new(self.tree().into_values());
         let cache = self.cache.as_ref().map(|entries| {
             // Everyone can write to /tmp, as in every base image.
             let tmp = Entry::directory("tmp").with_mode(0o1777);
@@ -74,6 +72,21 @@ impl Catalog {
         });
         let layers = [configs].into_iter().chain(cache);
         layers.map(|layer| layer.compressed(Compression::Gzip)).collect()
+    }
+
+    /// Returns the directory of the catalog as it is in the image: its files and directories by
+    /// their paths in it, in the order of a walk. Its own path is empty.
+    pub fn tree(&self) -> BTreeMap<PathBuf, Entry> {
+        let mut tree = BTreeMap::from([(PathBuf::new(), Entry::opaque(CONFIGS))]);
+        for (path, file) in &self.files {
+            let parents = Path::new(path).ancestors().skip(1);
+            for parent in parents.filter(|parent| !parent.as_os_str().is_empty()) {
+                let directory = || Entry::directory(format!("{CONFIGS}/{}", parent.display()));
+                tree.entry(parent.to_owned()).or_insert_with(directory);
+            }
+            tree.insert(path.into(), Entry::copy(format!("{CONFIGS}/{path}"), file));
+        }
+        tree
     }
 
     /// Returns the settings of an image with a base that has `/bin/opm`, as the Dockerfile of `opm`

@@ -28,19 +28,19 @@ pub(super) fn run(args: Build, screen: &Screen) -> Result<(), Error> {
     if reading.catalog.packages.is_empty() {
         return Err(Error::Usage(format!("the catalog {} is empty", path.display())));
     }
-    let cache = cache_dir.map(|directory| {
-        cache::list(&directory).map_err(|source| Error::File {
-            action: "read",
-            path: directory.display().to_string(),
-            source,
-        })
-    });
-    let catalog = Catalog {
+    let mut catalog = Catalog {
         files: directory::files(&opened.path, &limits)?,
-        cache: cache.transpose()?,
+        cache: None,
         labels: extra_labels.into_iter().map(|it| (it.key, it.value)).collect(),
     };
     let stage = source::create_temporary()?;
+    if let Some(directory) = cache_dir {
+        let failed =
+            |action, source| Error::File { action, path: directory.display().to_string(), source };
+        catalog.cache = Some(cache::list(&directory).map_err(|error| failed("read", error))?);
+        cache::correct_digest(&mut catalog, &opened.path, stage.path())
+            .map_err(|error| failed("use the cache", error))?;
+    }
     let layout = stage.path().join("image");
     let reference = Reference { transport: Transport::Oci, path: layout.clone(), select: None };
     let staged = Source::Image(reference.clone());

@@ -1,14 +1,27 @@
-//! Hashes a directory as a tar archive, without its owners and times (operator-registry
-//! `pkg/cache/tar.go`). The headers are those of Go's `archive/tar`.
+//! The digest of the cache in the JSON format of opm (operator-registry `pkg/cache/json.go`).
+//!
+//! It is a hash of the directory of the catalog and of the contents of the cache, as tar archives
+//! without their owners and times (operator-registry `pkg/cache/tar.go`). The headers are those of
+//! Go's `archive/tar`.
 
 use std::fs::File;
 use std::hash::Hasher;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use fnv::FnvHasher;
 use walkdir::WalkDir;
+
+/// The file with the digest, in the directory of a cache.
+pub const DIGEST: &str = "digest";
+/// The directory of the contents, next to the file with the digest.
+pub const CONTENTS: &str = "cache";
+/// A file that the contents of every cache have.
+pub const PACKAGES: &str = "packages.json";
+/// The directory of a cache in opm's other format, which opm prefers. It has a digest of its own.
+pub const POGREB: &str = "pogreb.v1";
 
 const BLOCK: usize = 512;
 /// The maximum length of a name.
@@ -16,43 +29,80 @@ const NAME: usize = 100;
 /// The maximum length of the directories in front of a name.
 const PREFIX: usize = 155;
 
-/// Hashes the directory at `root` with everything in it. Links are left out.
-pub(super) fn hash(root: &Path, hash: &mut impl Hasher) -> io::Result<()> {
+/// A file or directory of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its path in the tree. Empty for the root.
+    pub path: PathBuf,
+    /// The permission bits, including set-user-ID, set-group-ID and sticky.
+    pub mode: u32,
+    /// Where the content of a file is on this machine. `None` for a directory.
+    pub file: Option<PathBuf>,
+}
+
+/// Lists the directory at `root` with everything in it, in the order of the paths. Links are left
+/// out.
+///
+/// # Errors
+///
+/// Returns an error if the directory cannot be read. An item is an error if it cannot be read, or
+/// if it is a special file.
+pub fn list(root: &Path) -> io::Result<impl Iterator<Item = io::Result<Entry>> + use<>> {
     let root = root.canonicalize()?;
-    for entry in WalkDir::new(&root).sort_by_file_name() {
+    // Sorts as Go's WalkDir does.
+    let found = WalkDir::new(&root).sort_by_file_name().into_iter();
+    let found = found.filter(|it| !it.as_ref().is_ok_and(|it| it.file_type().is_symlink()));
+    Ok(found.map(move |entry| {
         let entry = entry?;
-        let kind = entry.file_type();
-        if kind.is_symlink() {
-            continue;
-        }
-        let path = entry.path().strip_prefix(&root).map_err(io::Error::other)?;
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let path = entry.path().strip_prefix(&root).map_err(io::Error::other)?.to_owned();
         let metadata = entry.metadata()?;
-        let mode = metadata.permissions().mode() & 0o7777;
-        if kind.is_dir() {
-            write_headers(path.as_os_str().as_bytes(), mode, 0, b'5', hash);
-        } else if kind.is_file() {
-            write_headers(path.as_os_str().as_bytes(), mode, metadata.len(), b'0', hash);
-            write_contents(entry.path(), metadata.len(), hash)?;
-        } else {
+        if !metadata.is_dir() && !metadata.is_file() {
             return Err(io::Error::other(format!("{} is a special file", path.display())));
+        }
+        let mode = metadata.permissions().mode() & 0o7777;
+        Ok(Entry { path, mode, file: metadata.is_file().then(|| entry.into_path()) })
+    }))
+}
+
+/// Returns the digest of a cache: 16 hex digits. `catalog` and `contents` are the directory of the
+/// catalog and that of the contents of the cache, each in the order of the paths.
+///
+/// # Errors
+///
+/// Returns an error if an item is one, or if a file cannot be read or changes meanwhile.
+pub fn digest(
+    catalog: impl IntoIterator<Item = io::Result<Entry>>,
+    contents: impl IntoIterator<Item = io::Result<Entry>>,
+) -> io::Result<String> {
+    let mut hasher = FnvHasher::default();
+    hash(catalog, &mut hasher)?;
+    hash(contents, &mut hasher)?;
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+fn hash(
+    tree: impl IntoIterator<Item = io::Result<Entry>>,
+    hash: &mut impl Hasher,
+) -> io::Result<()> {
+    for entry in tree {
+        let Entry { path, mode, file } = entry?;
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
+        let path = path.as_os_str().as_bytes();
+        if let Some(file) = file {
+            let opened = File::open(&file)?;
+            let len = opened.metadata()?.len();
+            write_headers(path, mode, len, b'0', hash);
+            write_contents(opened, &file, len, hash)?;
+        } else {
+            write_headers(path, mode, 0, b'5', hash);
         }
     }
     hash.write(&[0; 2 * BLOCK]);
     Ok(())
 }
 
-/// Returns the size of all files in the directory, in bytes. Links are left out.
-pub(super) fn size(root: &Path) -> io::Result<u64> {
-    let sizes = WalkDir::new(root).into_iter().map(|entry| {
-        let metadata = entry?.metadata()?;
-        Ok(if metadata.is_file() { metadata.len() } else { 0 })
-    });
-    sizes.sum()
-}
-
-fn write_contents(path: &Path, len: u64, hash: &mut impl Hasher) -> io::Result<()> {
-    let (mut file, mut buffer, mut n_read) = (File::open(path)?, vec![0; 1 << 16], 0);
+fn write_contents(mut file: File, path: &Path, len: u64, hash: &mut impl Hasher) -> io::Result<()> {
+    let (mut buffer, mut n_read) = (vec![0; 1 << 16], 0);
     loop {
         let n = file.read(&mut buffer)?;
         let Some(part @ [_, ..]) = buffer.get(..n) else { break };
