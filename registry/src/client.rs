@@ -1,13 +1,14 @@
 //! [`Client`]: requests to one repository, with authentication, redirects, retries and limits.
 
-use std::io::Read;
+mod upload;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret, SecretString};
 use unlade_name::ImageReference;
-use ureq::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, LOCATION};
+use ureq::http::header::{AUTHORIZATION, CONTENT_RANGE, LOCATION};
 use ureq::http::{HeaderMap, Method, Response, StatusCode, Uri, request};
-use ureq::{Agent, Body, ResponseExt as _, SendBody};
+use ureq::{Agent, Body, ResponseExt as _};
 
 use crate::access::{self, Access};
 use crate::cache::Repository;
@@ -208,30 +209,6 @@ impl Client {
         let agent = self.agent_for(url);
         let request = agent.configure_request(request);
         agent.run(request.timeout_recv_body(Some(time)).build()).map_err(Error::http(what()))
-    }
-
-    /// Sends a request with a body, once.
-    pub(crate) fn upload(
-        &self,
-        url: &str,
-        what: &str,
-        (media_type, size): (&str, u64),
-        body: &mut dyn Read,
-    ) -> Result<Response<Body>, Error> {
-        let mut body = body;
-        let request = self.authorized(&Method::PUT, url);
-        let request = request.header(CONTENT_TYPE, media_type);
-        let request = request.header(CONTENT_LENGTH, size);
-        let what = || what.to_owned();
-        let body = SendBody::from_reader(&mut body);
-        let request = request.body(body).map_err(|error| Error::http(what())(error.into()))?;
-        let agent = self.agent_for(url);
-        let request = agent.configure_request(request);
-        let request = request
-            .timeout_send_body(Some(self.limits.time_for_upload(size)))
-            .timeout_recv_body(Some(self.limits.patience))
-            .build();
-        agent.run(request).map_err(Error::http(what()))
     }
 
     /// Returns the agent for `url`. Only the one for the registry itself presents the certificate

@@ -3,8 +3,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use unlade_name::ImageReference;
+use unlade_oci::Source;
 use unlade_oci::build::{WrittenImage, write, write_index};
 use unlade_registry::{Auth, Credentials, Error, push};
 
@@ -196,6 +198,30 @@ fn a_damaged_image_is_not_pushed() {
     let error = push(&source.parse().unwrap(), &image, &plain()).unwrap_err();
     assert!(matches!(error, Error::Image(_)), "{error}");
     assert!(!puts(&server).iter().any(|ask| ask.path.contains("/manifests/")));
+}
+
+#[test]
+fn a_blob_that_ends_before_its_size_ends_the_push_at_once() {
+    let server = registry(None);
+    let directory = tempfile::tempdir().unwrap();
+    let layout = directory.path().join("image");
+    let source = format!("oci:{}", layout.display()).parse().unwrap();
+    write(&bundle("amd64", "x"), &source).unwrap();
+    for blob in fs::read_dir(layout.join("blobs/sha256")).unwrap() {
+        let path = blob.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        // The layer is not JSON.
+        if bytes.first() != Some(&b'{') {
+            fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        }
+    }
+    let options = plain();
+    let started = Instant::now();
+    let image = name(&server, "bundles/etcd:v1");
+    let error = push(&Source::Image(source), &image, &options).unwrap_err();
+    assert!(started.elapsed() < options.limits.patience, "{:?}", started.elapsed());
+    let text = unlade_text::chain(&error);
+    assert!(matches!(error, Error::Image(_)) && text.contains("the size is "), "{text}");
 }
 
 #[test]
