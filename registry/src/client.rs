@@ -198,7 +198,7 @@ impl Client {
 
     /// Checks whether `url` is at the registry, which receives the credentials. Other hosts do not.
     fn is_registry(&self, url: &str) -> bool {
-        url.strip_prefix(&self.base).is_some_and(|path| path.starts_with('/'))
+        is_same_origin(&self.base, url)
     }
 
     fn send_once(&self, request: &Request<'_>, url: &str) -> Result<Response<Body>, Error> {
@@ -258,6 +258,25 @@ impl Client {
     }
 }
 
+/// Checks whether two URLs have the same scheme, host and port, which lead to the same server (RFC
+/// 6454, section 4). A URL with a user name has no origin here, because it contains credentials of
+/// its own.
+fn is_same_origin(a: &str, b: &str) -> bool {
+    let parse = |url: &str| url.parse::<Uri>().ok();
+    let (Some(a), Some(b)) = (parse(a), parse(b)) else { return false };
+    let origin = |uri: &Uri| {
+        let default = match uri.scheme_str()? {
+            "https" => 443,
+            "http" => 80,
+            _ => return None,
+        };
+        let has_user = uri.authority()?.as_str().contains('@');
+        let host = uri.host()?.to_ascii_lowercase();
+        (!has_user).then_some((default, host, uri.port_u16().unwrap_or(default)))
+    };
+    origin(&a).is_some_and(|a| origin(&b) == Some(a))
+}
+
 /// Reads the body of a response, which has at most `limit` bytes.
 pub(crate) fn read_body(
     response: &mut Response<Body>,
@@ -291,4 +310,40 @@ pub(crate) fn resolve(url: &str, location: &str) -> Option<String> {
 pub(crate) fn start_of(headers: &HeaderMap) -> Option<u64> {
     let range = headers.get(CONTENT_RANGE)?.to_str().ok()?;
     range.strip_prefix("bytes ")?.split_once('-')?.0.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_for_the_scheme_the_host_and_the_port_of_the_registry() {
+        let https = "https://registry.example";
+        for (base, url, expected) in [
+            (https, "https://registry.example/v2/", true),
+            (https, "https://registry.example:443/upload?state=x", true),
+            (https, "https://registry.example:/v2/", true),
+            (https, "HTTPS://Registry.EXAMPLE/v2/", true),
+            ("https://registry.example:443", "https://registry.example/v2/", true),
+            ("http://localhost:5000", "http://LOCALHOST:5000/v2/", true),
+            ("http://127.0.0.1", "http://127.0.0.1:80/v2/", true),
+            ("https://[fd00::1]:5000", "https://[FD00::1]:5000/v2/", true),
+            (https, "http://registry.example/v2/", false),
+            (https, "http://registry.example:443/v2/", false),
+            (https, "https://registry.example:80/v2/", false),
+            (https, "https://registry.example:5000/v2/", false),
+            ("https://registry.example:5000", "https://registry.example/v2/", false),
+            (https, "https://registry.example.evil.example/v2/", false),
+            (https, "https://evil.example/registry.example/", false),
+            (https, "https://registry.example@evil.example/", false),
+            (https, "https://registry.example:443@evil.example/", false),
+            (https, "https://user:password@registry.example/v2/", false),
+            (https, "https://registry.example./v2/", false),
+            (https, "//registry.example/v2/", false),
+            (https, "/v2/", false),
+            (https, "", false),
+        ] {
+            assert_eq!(is_same_origin(base, url), expected, "{base} {url}");
+        }
+    }
 }
