@@ -49,8 +49,7 @@ fn request(
     size: u64,
     from: u64,
 ) -> Result<BodyReader<'static>, Error> {
-    let response = client.send(&Request::get(url, what).part(from, size))?;
-    let response = client.expect(response, &[200, 206], what)?;
+    let response = client.fetch(&Request::get(url, what).part(from, size), &[200, 206])?;
     let start = match response.status() {
         StatusCode::PARTIAL_CONTENT => start_of(response.headers()),
         _ => Some(0),

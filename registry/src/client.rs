@@ -113,6 +113,21 @@ impl Client {
         self.retry(|| self.follow(request))
     }
 
+    /// Requests something that the registry should have. Returns the response if it has one of the
+    /// `statuses`, else the error that it means.
+    pub(crate) fn fetch(
+        &self,
+        request: &Request<'_>,
+        statuses: &[u16],
+    ) -> Result<Response<Body>, Error> {
+        let response = self.send(request)?;
+        if response.status() == StatusCode::NOT_FOUND {
+            let (what, registry) = (request.what.to_owned(), self.image.registry().to_owned());
+            return Err(Error::Missing { what, registry });
+        }
+        self.expect(response, statuses, request.what)
+    }
+
     /// Sends a request until it succeeds, fails permanently, or reaches the limit of retries.
     pub(crate) fn retry(
         &self,
@@ -226,7 +241,8 @@ impl Client {
         }
     }
 
-    /// Returns `response` if it has one of the `statuses`, else the error that it means.
+    /// Returns `response` if it has one of the `statuses`, else the error that it means: the
+    /// registry refused the request, for example because the repository for a push does not exist.
     pub(crate) fn expect(
         &self,
         mut response: Response<Body>,
@@ -236,10 +252,6 @@ impl Client {
         let found = response.status();
         if statuses.contains(&found.as_u16()) {
             return Ok(response);
-        }
-        if found == StatusCode::NOT_FOUND {
-            let registry = self.image.registry().to_owned();
-            return Err(Error::Missing { what: what.to_owned(), registry });
         }
         let body = read_body(&mut response, RESPONSE, what).unwrap_or_default();
         Err(self.refusal(found, &body, what.to_owned()))

@@ -117,8 +117,7 @@ impl Remote {
         what: &str,
     ) -> Result<(HeaderMap, Vec<u8>), Error> {
         let url = client.url(&format!("manifests/{reference}"));
-        let response = client.send(&Request::get(&url, what).accept(DOCUMENTS))?;
-        let mut response = client.expect(response, &[200], what)?;
+        let mut response = client.fetch(&Request::get(&url, what).accept(DOCUMENTS), &[200])?;
         let headers = std::mem::take(response.headers_mut());
         Ok((headers, read_body(&mut response, self.limit, what)?))
     }

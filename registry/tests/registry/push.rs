@@ -146,6 +146,30 @@ fn a_refusal_of_the_registry_is_reported_with_its_message() {
 }
 
 #[test]
+fn a_registry_that_does_not_have_the_repository_is_quoted() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = archive(directory.path());
+    write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
+    // The upload of a blob begins with POST, and that of a manifest is PUT.
+    for (method, path) in [("POST", "/blobs/"), ("PUT", "/manifests/")] {
+        let server = Server::start(move |_, ask| match ask.method.as_str() {
+            _ if ask.method == method && ask.path.contains(path) => {
+                let text = r#"{"errors": [{"code": "NAME_UNKNOWN", "message": "no such name"}]}"#;
+                Response::body(text).with_status(404)
+            }
+            "HEAD" => Response::new(404),
+            "POST" => Response::new(202).with("Location", "/upload"),
+            "PUT" => Response::new(201),
+            _ => Response::new(200),
+        });
+        let image = name(&server, "bundles/etcd:v1");
+        let error = push(&source.parse().unwrap(), &image, &plain()).unwrap_err();
+        let Error::Refused { status, .. } = &error else { panic!("{error}") };
+        assert!(status.contains("404") && status.contains("NAME_UNKNOWN no such name"), "{error}");
+    }
+}
+
+#[test]
 fn a_blob_is_not_uploaded_if_the_registry_does_not_say_whether_it_has_it() {
     let directory = tempfile::tempdir().unwrap();
     let source = archive(directory.path());
