@@ -26,7 +26,7 @@ pub struct Limits {
     /// The time without a byte after which a connection is given up.
     pub idle: Duration,
     /// The time for a whole response. A blob has more time, in proportion to its size
-    /// ([`rate`](Self::rate)).
+    /// ([`rate`](Self::rate)), and so has the response to an upload.
     pub patience: Duration,
     /// The lowest speed of a blob, in bytes per second.
     pub rate: u64,
@@ -37,7 +37,8 @@ pub struct Limits {
     pub pause: Duration,
     /// The longest pause. If a registry asks for a longer one (`Retry-After`), the request fails.
     pub longest_pause: Duration,
-    /// The maximum time for a response, however large the manifest says that it is.
+    /// The maximum time for a response, however large the manifest says that the blob is. It does
+    /// not apply to sending a blob.
     pub longest: Duration,
     /// The time for a credential helper. It can ask the user for a password.
     pub helper: Duration,
@@ -61,19 +62,28 @@ impl Default for Limits {
 impl Limits {
     /// Returns the time for an upload of `size` bytes. Unlike a download, an upload is not
     /// continued after a timeout, so it gets enough time to share the connection with [`TRANSFERS`]
-    /// others.
+    /// others, and [`longest`](Self::longest) does not apply. One that stops ends earlier
+    /// ([`idle`](Self::idle)).
     pub(crate) fn time_for_upload(&self, size: u64) -> Duration {
-        self.time_for(size.saturating_mul(TRANSFERS as u64))
+        self.time_at_rate(size.saturating_mul(TRANSFERS as u64))
     }
 
-    /// Returns the time for a response of `size` bytes.
+    /// Returns the time for a response of `size` bytes, or to `size` bytes.
     pub(crate) fn time_for(&self, size: u64) -> Duration {
-        self.patience.saturating_add(Duration::from_secs(size / self.rate.max(1))).min(self.longest)
+        self.time_at_rate(size).min(self.longest)
+    }
+
+    fn time_at_rate(&self, size: u64) -> Duration {
+        // No instant is more than some hundred years away.
+        let seconds = (size / self.rate.max(1)).min(u32::MAX.into());
+        self.patience.saturating_add(Duration::from_secs(seconds))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
@@ -82,6 +92,17 @@ mod tests {
         let Limits { patience, rate, longest, .. } = limits;
         assert_eq!(limits.time_for(rate * 10), patience + Duration::from_secs(10));
         assert_eq!(limits.time_for_upload(rate * 10), patience + Duration::from_mins(1));
-        assert_eq!(limits.time_for_upload(u64::MAX), longest);
+        assert_eq!(limits.time_for(u64::MAX), longest);
+    }
+
+    #[test]
+    fn an_upload_that_makes_progress_has_no_longest_time() {
+        let limits = Limits::default();
+        let gibibyte = limits.time_for_upload(1 << 30);
+        assert_eq!(gibibyte, limits.patience + Duration::from_secs((6 << 30) / limits.rate));
+        assert!(gibibyte > limits.longest);
+        let slowest = Limits { rate: 1, ..limits };
+        let now = Instant::now();
+        assert!(now.checked_add(slowest.time_for_upload(u64::MAX)).is_some());
     }
 }

@@ -29,6 +29,10 @@ impl Client {
         let request = agent.configure_request(request);
         let request = request
             .timeout_send_body(Some(self.limits.time_for_upload(size)))
+            // The registry sends nothing while it stores a large blob, so the time for a read must
+            // not end the wait.
+            .timeout_per_read(None)
+            .timeout_recv_response(Some(self.limits.time_for(size)))
             .timeout_recv_body(Some(self.limits.patience))
             .build();
         agent.run(request).map_err(Error::http(what()))

@@ -3,7 +3,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use unlade_name::ImageReference;
 use unlade_oci::Source;
@@ -12,6 +13,9 @@ use unlade_registry::{Auth, Credentials, Error, push};
 
 use crate::fixture::{bundle, plain};
 use crate::server::{Ask, Response, Server};
+
+/// The time without a byte that the test of a slow registry allows.
+const IDLE: Duration = Duration::from_millis(300);
 
 /// Starts a registry that stores what is pushed, and asks for a token if `token` is given.
 pub(crate) fn registry(token: Option<&'static str>) -> Server {
@@ -222,6 +226,25 @@ fn a_damaged_image_is_not_pushed() {
     let error = push(&source.parse().unwrap(), &image, &plain()).unwrap_err();
     assert!(matches!(error, Error::Image(_)), "{error}");
     assert!(!puts(&server).iter().any(|ask| ask.path.contains("/manifests/")));
+}
+
+#[test]
+fn a_registry_may_need_longer_to_store_a_blob_than_a_connection_may_be_idle() {
+    let server = Server::start(|_, ask| match ask.method.as_str() {
+        "HEAD" => Response::new(404),
+        "POST" => Response::new(202).with("Location", "/upload"),
+        "PUT" => {
+            thread::sleep(2 * IDLE);
+            Response::new(201)
+        }
+        _ => Response::new(200),
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let source = archive(directory.path());
+    write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
+    let mut options = plain();
+    options.limits.idle = IDLE;
+    push(&source.parse().unwrap(), &name(&server, "bundles/etcd:v1"), &options).unwrap();
 }
 
 #[test]
