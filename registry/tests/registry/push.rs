@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use unlade_name::ImageReference;
 use unlade_oci::Source;
-use unlade_oci::build::{WrittenImage, write, write_index};
+use unlade_oci::build::{Entry, Layer, WrittenImage, write, write_index};
 use unlade_registry::{Auth, Credentials, Error, push};
 
 use crate::fixture::{bundle, plain};
@@ -226,6 +226,68 @@ fn a_damaged_image_is_not_pushed() {
     let error = push(&source.parse().unwrap(), &image, &plain()).unwrap_err();
     assert!(matches!(error, Error::Image(_)), "{error}");
     assert!(!puts(&server).iter().any(|ask| ask.path.contains("/manifests/")));
+}
+
+/// Writes an image with a layer that is larger than the buffers of a connection, and returns its
+/// source.
+fn large(directory: &Path) -> Source {
+    let source = archive(directory).parse().unwrap();
+    let mut image = bundle("amd64", "x");
+    image.layers.push(Layer::new([Entry::file("large", vec![b'x'; 16 << 20])]));
+    write(&image, &source).unwrap();
+    Source::Image(source)
+}
+
+/// Starts a registry that decides about a large body by `early`.
+fn deciding(early: impl Fn(&Ask) -> Response + Send + Sync + 'static) -> Server {
+    Server::start(move |_, ask| match ask.method.as_str() {
+        "PUT" if ask.body.is_empty() => early(ask),
+        "HEAD" => Response::new(404),
+        "POST" => Response::new(202).with("Location", "/upload"),
+        "PUT" => Response::new(201),
+        _ => Response::new(200),
+    })
+}
+
+#[test]
+fn a_refusal_before_the_registry_has_read_the_blob_is_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = large(directory.path());
+    for status in [403, 413] {
+        let server = deciding(move |_| Response::body("the quota is exceeded").with_status(status));
+        let error = push(&source, &name(&server, "bundles/etcd:v1"), &plain()).unwrap_err();
+        let (Error::Denied { status: text, .. } | Error::Refused { status: text, .. }) = &error
+        else {
+            panic!("{}", unlade_text::chain(&error))
+        };
+        assert!(text.starts_with(&status.to_string()), "{text}");
+        assert!(text.contains("the quota is exceeded"), "{text}");
+    }
+}
+
+#[test]
+fn a_large_blob_is_sent_whether_or_not_the_registry_supports_expect() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = large(directory.path());
+    for (early, attempts) in [
+        (Response::new(100), 1),
+        (Response::new(100).with("Date", "now"), 2),
+        (Response::new(417), 2),
+        // It ignores the header.
+        (Response::silent().with_status(100), 1),
+    ] {
+        let of_expect = early.clone();
+        let server = deciding(move |ask| match ask.header("expect") {
+            Some(_) => of_expect.clone(),
+            None => Response::new(100),
+        });
+        push(&source, &name(&server, "bundles/etcd:v1"), &plain()).unwrap();
+        let mut puts = puts(&server);
+        puts.retain(|ask| ask.header("content-length").unwrap().len() > 7);
+        let (announced, sent): (Vec<_>, _) = puts.iter().partition(|ask| ask.body.is_empty());
+        assert_eq!((announced.len(), sent.len()), (attempts, 1), "{early:?}");
+        assert!(announced[0].header("expect").is_some());
+    }
 }
 
 #[test]

@@ -8,6 +8,10 @@ use std::thread;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
+/// The size of a body, in bytes, above which the server decides about a request before it reads the
+/// body.
+const LARGE: usize = 1 << 20;
+
 /// A request.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
@@ -110,7 +114,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server without TLS. `response` gets its address and each request.
+    /// Starts a server without TLS. `response` gets its address and each request. It gets a request
+    /// with a body of more than [`LARGE`] bytes twice, at first without the body, and returns the
+    /// status 100 if it wants the body.
     pub(crate) fn start(response: impl Fn(&str, &Ask) -> Response + Send + Sync + 'static) -> Self {
         Self::serve(|stream| stream, response)
     }
@@ -142,9 +148,12 @@ impl Server {
                 let (host, kept, both) = (host.clone(), Arc::clone(&kept), Arc::clone(&both));
                 thread::spawn(move || {
                     let mut stream = both.0(stream.unwrap());
-                    while let Some(ask) = receive(&mut stream) {
+                    let respond = |ask: &Ask| {
                         kept.lock().unwrap().push(ask.clone());
-                        let response = both.1(&host, &ask);
+                        both.1(&host, ask)
+                    };
+                    while let Some(ask) = receive(&mut stream, respond) {
+                        let response = respond(&ask);
                         if send(&mut stream, &response, ask.method == "HEAD").is_none() {
                             break;
                         }
@@ -171,8 +180,10 @@ impl Server {
     }
 }
 
-/// Returns the next request; `None` at the end of the connection.
-fn receive(stream: &mut impl Read) -> Option<Ask> {
+/// Returns the next request; `None` at the end of the connection. `respond` gets a request with a
+/// large body also before the body is read. If the status is then not 100, the connection closes
+/// after that response.
+fn receive(stream: &mut impl ReadWrite, respond: impl Fn(&Ask) -> Response) -> Option<Ask> {
     let mut reader = BufReader::new(stream);
     let mut lines = Vec::new();
     loop {
@@ -192,6 +203,16 @@ fn receive(stream: &mut impl Read) -> Option<Ask> {
     let mut ask = Ask { method, path, headers, body: Vec::new() };
     assert!(ask.header("transfer-encoding").is_none(), "registries refuse chunks");
     let size = ask.header("content-length").map_or(0, |size| size.parse().unwrap());
+    if size > LARGE {
+        let early = respond(&ask);
+        if early.status != 100 {
+            send(*reader.get_mut(), &early, false);
+            return None;
+        }
+        if ask.header("expect").is_some() && early.end != End::Silence {
+            send(*reader.get_mut(), &early, true)?;
+        }
+    }
     ask.body = vec![0; size];
     reader.read_exact(&mut ask.body).ok()?;
     Some(ask)
@@ -209,11 +230,14 @@ fn send(stream: &mut impl ReadWrite, response: &Response, is_head: bool) -> Opti
     }
     let mut lines = vec![format!("HTTP/1.1 {status} Status")];
     lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
-    lines.push(match end {
-        End::Endless => "Connection: close".to_owned(),
-        End::Unfinished => "Transfer-Encoding: chunked".to_owned(),
-        _ => format!("Content-Length: {}", body.len()),
-    });
+    // It is followed by another response, so it has no body.
+    if *status != 100 {
+        lines.push(match end {
+            End::Endless => "Connection: close".to_owned(),
+            End::Unfinished => "Transfer-Encoding: chunked".to_owned(),
+            _ => format!("Content-Length: {}", body.len()),
+        });
+    }
     let head = lines.join("\r\n") + "\r\n";
     stream.write_all((head + "\r\n").as_bytes()).ok()?;
     match end {
