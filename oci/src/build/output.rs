@@ -1,7 +1,7 @@
-//! Writes blobs as a layout or an archive, which appears atomically.
+//! Writes blobs as a layout or an archive, which becomes visible only when it is complete.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path as FilePath;
 
@@ -62,15 +62,17 @@ pub(crate) fn name_of(output: &Reference) -> Result<Option<&str>, Error> {
     }
 }
 
-/// Checks whether `path` is a directory that is not empty.
+/// Checks whether `path` is a directory that is not empty. Temporary directories of this crate do
+/// not count.
 pub(crate) fn is_filled(path: &FilePath) -> bool {
-    fs::read_dir(path).is_ok_and(|mut files| files.next().is_some())
+    fs::read_dir(path).is_ok_and(|mut files| files.any(|file| !file.is_ok_and(|f| is_stage(&f))))
 }
 
-/// Creates a temporary directory next to `path`, because renaming works only within one file
-/// system.
+/// Creates a temporary directory in the file system of `path`, because renaming works only within
+/// one: in `path` if it is an empty directory, which can be a mount point, and else next to it.
 pub(crate) fn stage(path: &FilePath) -> io::Result<Stage> {
-    stage_in(parent_of(path))
+    let is_empty = path.is_dir() && !is_filled(path);
+    stage_in(if is_empty { path } else { parent_of(path) })
 }
 
 /// Creates a directory next to `path`, whose name begins with `prefix`.
@@ -89,13 +91,18 @@ pub(crate) fn stage_in(directory: &FilePath) -> io::Result<Stage> {
     delete_abandoned(directory);
     loop {
         let dir = tempfile::Builder::new().prefix(STAGE).tempdir_in(directory)?;
-        // Some file systems do not support locks. Other processes cannot lock it there, either.
-        let lock = File::open(dir.path()).and_then(|lock| lock.lock().map(|()| lock)).ok();
+        let lock = lock(dir.path());
         // Another process may have deleted it before it was locked.
         if dir.path().is_dir() {
             return Ok(Stage { dir, _lock: lock });
         }
     }
+}
+
+/// Locks a directory until the result is dropped. Some file systems do not support locks. Other
+/// processes cannot lock the directory there, either.
+pub(crate) fn lock(directory: &FilePath) -> Option<File> {
+    File::open(directory).and_then(|lock| lock.lock().map(|()| lock)).ok()
 }
 
 /// A temporary directory, which is locked as long as it is used.
@@ -113,15 +120,35 @@ impl Stage {
 /// Deletes the temporary directories that nobody has locked. What cannot be deleted stays.
 fn delete_abandoned(directory: &FilePath) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let is_stage = entry.file_name().as_encoded_bytes().starts_with(STAGE.as_bytes())
-            && entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_stage
+        if is_stage(&entry)
             && let Ok(lock) = File::open(entry.path())
             && lock.try_lock().is_ok()
         {
             _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+fn is_stage(entry: &DirEntry) -> bool {
+    entry.file_name().as_encoded_bytes().starts_with(STAGE.as_bytes())
+        && entry.file_type().is_ok_and(|kind| kind.is_dir())
+}
+
+/// Moves the directory `from` to `to`. An empty directory at `to` stays, because a mount point, the
+/// current directory or the target of a link cannot be replaced. It gets the files, and at last the
+/// one with the name `last`, without which they are not an image.
+pub(crate) fn place(from: &FilePath, to: &FilePath, last: &str) -> io::Result<()> {
+    if !to.is_dir() {
+        return fs::rename(from, to);
+    }
+    let _lock = lock(to);
+    if is_filled(to) {
+        return Err(io::ErrorKind::DirectoryNotEmpty.into());
+    }
+    let names = fs::read_dir(from)?.map(|file| Ok(file?.file_name()));
+    let mut names = names.collect::<io::Result<Vec<_>>>()?;
+    names.sort_by_key(|name| name == last);
+    names.iter().try_for_each(|name| fs::rename(from.join(name), to.join(name)))
 }
 
 /// Returns the entry of `index.json` for the image or index under its name.
@@ -171,7 +198,7 @@ impl LayoutFiles {
     /// Adds the files to the blobs in `directory`, and moves it to `path`.
     pub(crate) fn write_directory(&self, directory: &FilePath, path: &FilePath) -> io::Result<()> {
         self.write(directory)?;
-        fs::rename(directory, path)
+        place(directory, path, INDEX)
     }
 
     /// Writes an archive with the blobs in `directory`, whose `sizes` in bytes are known by their

@@ -26,6 +26,7 @@ const REPLACED: &str = ".unlade-replaced-";
 /// The image becomes visible only when it is complete. An existing archive is replaced, and so is
 /// an existing directory of the transport `dir:`. An existing image layout keeps its images; an
 /// image with the same name loses the name. The blobs of a layout that already exist are not read.
+/// An empty directory stays, and gets the files; it can be a mount point or a link.
 ///
 /// # Errors
 ///
@@ -38,6 +39,8 @@ pub fn to_disk(
     let refused = |error: build::Error| Error::Destination(error.into());
     let path = output.path.as_path();
     let name = output::name_of(output).map_err(refused)?;
+    // Another copy may be moving its files into the directory.
+    let lock = path.is_dir().then(|| output::lock(path));
     let is_layout = output.transport == Transport::Oci && path.join(MARKER).exists();
     match output.transport {
         Transport::DockerArchive => {
@@ -57,6 +60,7 @@ pub fn to_disk(
     let fails = |source| refused(build::Error::Output { path: path.to_owned(), source });
     let stage = if is_layout { output::stage_in(path) } else { output::stage(path) };
     let stage = stage.map_err(fails)?;
+    drop(lock);
     let disk = Disk {
         directory: stage.path().join("image"),
         existing: is_layout.then(|| path.to_owned()),
@@ -178,7 +182,7 @@ impl Disk {
     fn finish_dir(&self, path: &Path) -> io::Result<()> {
         fs::write(self.directory.join(dir::VERSION), dir::VERSION_TEXT)?;
         if !dir::is_dir(path) {
-            return fs::rename(&self.directory, path);
+            return output::place(&self.directory, path, dir::MANIFEST);
         }
         // Not in the stage, which another process deletes if this one is killed between the moves.
         let old = output::new_directory(path, REPLACED)?;
@@ -202,9 +206,8 @@ impl Disk {
         (path, stage): (&Path, &Path),
     ) -> Result<(), build::Error> {
         let fails = |source| build::Error::Output { path: path.to_owned(), source };
-        // Another copy to this layout waits, so that neither loses the entry of the other. Some
-        // file systems do not support locks.
-        let _lock = File::open(path).and_then(|layout| layout.lock().map(|()| layout)).ok();
+        // Another copy to this layout waits, so that neither loses the entry of the other.
+        let _lock = output::lock(path);
         // Another program may have changed the index during the copy.
         let mut value = read_index(path)?;
         for file in sizes.keys() {
