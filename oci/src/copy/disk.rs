@@ -13,8 +13,9 @@ use serde_json::Value;
 use super::{BoxError, Copied, Destination, Error};
 use crate::build::{self, document, output};
 use crate::document::Shape;
-use crate::layout::{INDEX, MARKER, REF_NAME};
+use crate::layout::{CONTAINERD_NAME, INDEX, MARKER, REF_NAME};
 use crate::manifest::{blob_path, parse};
+use crate::reference::is_same_image;
 use crate::{Reference, Transport, dir, limit, store::input};
 
 /// The beginning of the name of the directory with an image that is being replaced.
@@ -249,17 +250,26 @@ fn read_index(path: &Path) -> Result<Value, build::Error> {
 }
 
 /// Inserts `new` into the entries of `index.json`, as containers/image does: another image with the
-/// same name loses it, and an entry without a name for the same image is replaced.
+/// same name loses it, and an entry without a name for the same image is replaced. Readers also
+/// select an image by the full name that containerd writes, which containers/image leaves.
 fn insert(entries: &mut Vec<Value>, new: Value, name: Option<&str>) {
-    let named = |entry: &Value| {
-        let name = entry.get("annotations").and_then(|all| all.get(REF_NAME));
-        name.and_then(Value::as_str).map(str::to_owned)
+    let annotation = |entry: &Value, key: &str| {
+        let value = entry.get("annotations").and_then(|all| all.get(key));
+        value.and_then(Value::as_str).map(str::to_owned)
     };
+    let named = |entry: &Value| annotation(entry, REF_NAME);
     if let Some(name) = name {
-        for entry in entries.iter_mut().filter(|entry| named(entry).as_deref() == Some(name)) {
+        for entry in entries.iter_mut() {
+            let has_name = named(entry).as_deref() == Some(name);
+            let full = annotation(entry, CONTAINERD_NAME);
+            let has_full = full.is_some_and(|full| is_same_image(&full, name));
             if let Some(all) = entry.get_mut("annotations").and_then(Value::as_object_mut) {
-                all.remove(REF_NAME);
-                all.remove(crate::layout::CONTAINERD_NAME);
+                if has_name {
+                    all.remove(REF_NAME);
+                }
+                if has_name || has_full {
+                    all.remove(CONTAINERD_NAME);
+                }
             }
         }
     }

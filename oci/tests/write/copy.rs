@@ -208,6 +208,32 @@ fn a_copy_that_fails_leaves_an_empty_directory_empty() {
 }
 
 #[test]
+fn a_name_of_a_copy_is_not_the_full_name_of_another_image() {
+    let place = Place::new();
+    let (_, old) = place.write(&image([Layer::new(bundle())]), "oci-archive");
+    let other = Place::new();
+    let (_, new) = other.write(&image([Layer::new(bundle()).compressed(Compression::Gzip)]), "oci");
+    for (name, full) in [
+        ("docker.io/library/x:1.0", "docker.io/library/x:1.0"),
+        ("x:1.0", "docker.io/library/x:1.0"),
+        ("docker.io/library/x", "docker.io/library/x:latest"),
+    ] {
+        let layout = place.path().join(name.replace(['/', ':'], "-"));
+        let output = |name: &str| format!("oci:{}:{name}", layout.display());
+        copy_to(&old, &output("1.0"), &Options::default()).unwrap();
+        // As `docker save` and containerd write it.
+        let path = layout.join("index.json");
+        let mut index: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        index["manifests"][0]["annotations"]["io.containerd.image.name"] = json!(full);
+        fs::write(&path, serde_json::to_vec(&index).unwrap()).unwrap();
+        assert_eq!(digest_of(&output(name)), digest_of(&old));
+        copy_to(&new, &output(name), &Options::default()).unwrap();
+        assert_eq!(digest_of(&output(name)), digest_of(&new));
+        assert_eq!(digest_of(&output("1.0")), digest_of(&old));
+    }
+}
+
+#[test]
 fn nothing_is_left_of_a_copy_that_fails() {
     let place = Place::new();
     let (_, source) = place.write(&image([Layer::new(bundle())]), "oci");
