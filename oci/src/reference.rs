@@ -223,9 +223,8 @@ impl Reference {
             Some(digest) if !is_docker && is_digest(digest) => {
                 Some(Select::Digest(digest.parse().map_err(|_| refused(select.clone()))?))
             }
-            None if is_name(&select) && !(is_docker && select.contains('@')) => {
-                Some(Select::Name(select))
-            }
+            None if is_docker && is_docker_name(&select) => Some(Select::Name(select)),
+            None if !is_docker && is_name(&select) => Some(Select::Name(select)),
             _ => return Err(refused(select)),
         };
         Ok(Self { transport, path: Path::new(path).to_owned(), select })
@@ -293,6 +292,12 @@ fn is_name(name: &str) -> bool {
             .split(['-', '.', '_', ':', '@', '+'])
             .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric()))
     })
+}
+
+/// Checks whether `name` is the name of an image in a docker archive, which has no digest
+/// (`ParseNormalizedNamed` and `NamedTagged` in containers/image, `docker/archive`).
+fn is_docker_name(name: &str) -> bool {
+    ImageReference::parse(name).is_ok_and(|image| !image.is_digest())
 }
 
 /// Checks whether two texts refer to the same image, also if one of them is short, such as

@@ -30,6 +30,12 @@ fn transports_are_distinguished_and_written_back() {
             "a.tar",
             Some(Select::Name("etcd:v1".into())),
         ),
+        (
+            "docker-archive:a.tar:my__app:1",
+            Transport::DockerArchive,
+            "a.tar",
+            Some(Select::Name("my__app:1".into())),
+        ),
         ("docker-archive:a.tar:@0", Transport::DockerArchive, "a.tar", Some(Select::Index(0))),
         ("dir:a/b", Transport::Dir, "a/b", None),
         ("dir:a:v1@2", Transport::Dir, "a:v1@2", None),
@@ -72,6 +78,7 @@ fn registries_and_stores_are_refused_with_a_hint() {
 
 #[test]
 fn texts_that_do_not_name_an_image_are_refused() {
+    let with_digest = format!("docker-archive:f:a@{DIGEST}");
     // A digest with an unknown algorithm is part of a path.
     for text in [
         "oci:d:a b",
@@ -81,6 +88,10 @@ fn texts_that_do_not_name_an_image_are_refused() {
         "oci:d:@x",
         "oci:d:@9:9",
         "docker-archive:f:a@b:c",
+        "docker-archive:f:App:1",
+        "docker-archive:f:a+b",
+        "oci:d:my__app:1",
+        &with_digest,
     ] {
         assert!(matches!(text.parse::<Source>(), Err(Error::Select { .. })), "{text}");
     }
