@@ -8,7 +8,7 @@ use unlade_oci::limit::TRANSFERS;
 use ureq::http::Uri;
 use ureq::tls::TlsConfig;
 use ureq::unversioned::transport::DefaultConnector;
-use ureq::{Agent, Proxy};
+use ureq::{Agent, Proxy, Timeout};
 
 use crate::address::Guard;
 use crate::configuration::{self, Configuration, Rules};
@@ -159,8 +159,16 @@ impl Connection {
         loop {
             let error = match request("https") {
                 Ok(_) => return Ok("https"),
-                // A timeout does not show that the registry has no TLS.
-                Err(error @ (ureq::Error::Io(_) | ureq::Error::Tls(_))) => match request("http") {
+                // A firewall can drop what is sent to the port of HTTPS, and a server without TLS can
+                // wait for the rest of the handshake. A later timeout is that of a registry with
+                // TLS.
+                Err(
+                    error @ (ureq::Error::Io(_)
+                    | ureq::Error::Tls(_)
+                    | ureq::Error::Timeout(Timeout::Connect)),
+                ) => match request("http") {
+                    // A redirect is that of a registry with TLS, which is slow.
+                    Ok(response) if response.status().is_redirection() => describe(error),
                     Ok(_) => return Ok("http"),
                     Err(other) => match (describe(error), describe(other)) {
                         (error, other) if other.is_transient() && !error.is_transient() => other,

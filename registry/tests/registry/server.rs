@@ -1,6 +1,6 @@
 //! A registry in this process, which responds as a test asks.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -127,6 +127,23 @@ impl Server {
     ) -> Self {
         let open = move |stream| {
             StreamOwned::new(ServerConnection::new(Arc::clone(&tls)).unwrap(), stream)
+        };
+        Self::serve(open, response)
+    }
+
+    /// Starts a server without TLS that does not respond to the handshake of TLS.
+    pub(crate) fn start_silent_to_tls(
+        response: impl Fn(&str, &Ask) -> Response + Send + Sync + 'static,
+    ) -> Self {
+        let open = |stream: TcpStream| {
+            let mut first = [0];
+            stream.peek(&mut first).unwrap();
+            // The type of a record of a handshake (RFC 8446, section 5.1).
+            if first == [22] {
+                // Until the client closes the connection.
+                io::copy(&mut &stream, &mut io::sink()).unwrap_or_default();
+            }
+            stream
         };
         Self::serve(open, response)
     }

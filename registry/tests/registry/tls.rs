@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
@@ -117,6 +118,23 @@ fn a_registry_that_responds_in_plain_text_can_be_used_without_tls() {
     let (error, text) = refusal(pull_as(&name, &secure(Tls::default())));
     assert_eq!(error.unwrap().remedy(), Some(Remedy::PlainHttp), "{text}");
     server.join().unwrap();
+}
+
+#[test]
+fn a_registry_without_tls_can_be_silent_to_a_handshake() {
+    let mut insecure = secure(Tls { insecure: true, ..Tls::default() });
+    insecure.limits.idle = Duration::from_millis(300);
+    insecure.limits.retries = 1;
+    let fixture = Fixture::image();
+    let server = Server::start_silent_to_tls(move |_, ask| fixture.response(ask));
+    pull(&server, &insecure).unwrap();
+    // A redirect, such as one to HTTPS, does not show that a registry has no TLS.
+    let server = Server::start_silent_to_tls(|address, ask| {
+        Response::new(301).with("Location", format!("https://{address}{}", ask.path))
+    });
+    let (error, text) = refusal(pull(&server, &insecure));
+    assert!(matches!(error, Some(Error::Http { .. })) && text.contains("timeout"), "{text}");
+    assert!(server.asks().iter().all(|ask| ask.path == "/v2/"));
 }
 
 #[test]
