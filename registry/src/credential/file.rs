@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use unlade_name::image::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};
 use unlade_name::{ImageReference, covered_length};
 
@@ -33,9 +33,9 @@ pub struct Stored {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Config {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_empty")]
     auths: BTreeMap<String, Entry>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_empty")]
     cred_helpers: BTreeMap<String, String>,
     #[serde(default)]
     creds_store: Option<String>,
@@ -48,6 +48,13 @@ struct Entry {
     username: Option<String>,
     password: Option<String>,
     identitytoken: Option<String>,
+}
+
+/// Reads null as an empty map, as Go does.
+fn null_as_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, T>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl Stored {

@@ -98,3 +98,18 @@ fn the_credentials_with_the_longest_path_are_used_whatever_the_notation() {
     let path = [("https://a.example/v2/team", "address"), ("a.example", "host")];
     assert_eq!(user(&path, true), "address");
 }
+
+#[test]
+fn null_is_an_empty_map_as_in_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("auth.json");
+    let find = || {
+        let stored = Stored::file(&path);
+        stored.find(&image("registry.example/etcd"), &Limits::default()).unwrap()
+    };
+    std::fs::write(&path, r#"{"auths": null, "credHelpers": null, "credsStore": null}"#).unwrap();
+    assert!(find().is_none());
+    let entry = r#"{"auths": {"registry.example": {"username": "user"}}, "credHelpers": null}"#;
+    std::fs::write(&path, entry).unwrap();
+    assert!(find().is_some());
+}
