@@ -276,12 +276,12 @@ fn set_entries(
     };
     let items: BTreeMap<_, _> = entries.iter().map(item).collect::<Option<_>>()?;
     let old: Vec<_> = meta.value().get(&key)?.items().collect();
-    let changes = entries.iter().map(|(index, &json)| {
+    let new_items = entries.iter().map(|(index, &json)| {
         let old = old.get(*index).map(Value::to_float_json).unwrap_or_default();
         let new = items.get(index).map(String::as_str).unwrap_or_default();
         (*index, Item { json, field: changed_field(&old, new, json) })
     });
-    let entries: Entries<'_> = changes.collect();
+    let entries: Entries<'_> = new_items.collect();
     let whole = items.iter().map(|(index, json)| (*index, Item { json, field: None }));
     let value = json::set_items(&meta.blob(), &key, &whole.collect(), room)?;
     let changed = json::set_items(text, &key, &entries, room)

@@ -41,13 +41,14 @@ pub(super) fn set_items(
         }
         n_items = n_items.max(index + 1);
         let (range, new) = match (items.get(*index), &model) {
-            (Some(old), _) => match value(old) {
-                Some(value) => value,
-                None => {
+            (Some(old), _) => {
+                if let Some(value) = value(old) {
+                    value
+                } else {
                     let range = place(old.get())?;
                     (range.clone(), Layout::find(text, range)?.format(item, room)?)
                 }
-            },
+            }
             (None, Some((end, layout))) => {
                 room.take(layout.gap.len())?;
                 (*end..*end, format!(",{}{}", layout.gap, layout.format(item, room)?))

@@ -87,9 +87,22 @@ fn json_keeps_its_layout() {
 }
 
 /// A file with deprecations, which have comments and an unknown field.
-const DEPRECATED: &str = "schema: olm.deprecations\npackage: tea\nentries:\n# first\n- reference:\n    \
-    schema: olm.package # a\n  # why\n  message: old\n  # end\n  note: b\n# second\n- message: |\n    a\n    \
-    - b\n  reference: {schema: olm.channel, name: a}\n";
+const DEPRECATED: &str = "schema: olm.deprecations
+package: tea
+entries:
+# first
+- reference:
+    schema: olm.package # a
+  # why
+  message: old
+  # end
+  note: b
+# second
+- message: |
+    a
+    - b
+  reference: {schema: olm.channel, name: a}
+";
 
 const OF_TEA: Target<'_> = Target { schema: DEPRECATIONS, package: "tea", name: "" };
 
@@ -265,6 +278,13 @@ fn the_indentation_of_all_new_items_has_a_limit() {
             assert!(matches!(error, Error::TooLarge { limit: 10_000 }), "{file}: {error}");
         }
     }
+    let lines = |n| format!(r#"{{"name":"{}b"}}"#, r"a\n".repeat(n));
+    let replace = |entry: &str| {
+        apply(block.as_bytes(), &[Edit::SetEntry { target, index: 0, entry }], &limits)
+    };
+    assert!(replace(&lines(50)).is_ok());
+    let error = replace(&lines(100));
+    assert!(matches!(error, Err(Error::TooLarge { limit: 10_000 })), "{error:?}");
     let many: Vec<_> =
         (2..120).map(|index| Edit::SetEntry { target, index, entry: "{}" }).collect();
     assert!(apply(gap.as_bytes(), &many[..50], &limits).is_ok());

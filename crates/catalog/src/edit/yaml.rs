@@ -92,10 +92,9 @@ impl<'t> List<'t> {
         let next = self.items.get(index + 1).copied().unwrap_or(self.end);
         let end = end_of_content(&self.lines, dash..next)?;
         if index < self.items.len()
-            && let Some((range, new)) = self.field_in_block(dash..end, item, limits)
+            && let Some(field) = self.field_in_block(dash..end, item, limits, room)
         {
-            room.take(new.len())?;
-            return Some((range, new));
+            return Some(field);
         }
         let text = Form::Yaml.write(item.json, limits).ok()?;
         let lead = prefix.len() + "- ".len();
@@ -118,6 +117,7 @@ impl<'t> List<'t> {
         range: Range<usize>,
         item: &Item<'_>,
         limits: &Limits,
+        room: &mut Room,
     ) -> Option<(Range<usize>, String)> {
         let (name, value) = item.field.as_ref()?;
         // The item alone is a document, if a blank takes the place of its dash.
@@ -134,6 +134,8 @@ impl<'t> List<'t> {
         let end = end_of_content(&lines, start..end)?;
         let indent = white_space(lines.get(start)?);
         let field = Form::Yaml.write(&format!("{{{}:{value}}}", quote(name)), limits).ok()?;
+        let n_lines = field.lines().count();
+        room.take(n_lines.saturating_mul(indent.len()).saturating_add(field.len()))?;
         let mut new = String::new();
         for line in field.trim_start_matches("---\n").lines() {
             if !line.is_empty() {
