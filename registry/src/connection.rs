@@ -159,9 +159,9 @@ impl Connection {
         loop {
             let error = match request("https") {
                 Ok(_) => return Ok("https"),
-                // A firewall can drop what is sent to the port of HTTPS, and a server without TLS can
-                // wait for the rest of the handshake. A later timeout is that of a registry with
-                // TLS.
+                // A firewall can drop what is sent to the port of HTTPS, and a server without TLS
+                // can wait for the rest of the handshake. A later timeout is that of a registry
+                // with TLS.
                 Err(
                     error @ (ureq::Error::Io(_)
                     | ureq::Error::Tls(_)

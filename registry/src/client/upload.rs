@@ -10,8 +10,8 @@ use ureq::{Body, SendBody};
 use super::Client;
 use crate::Error;
 
-/// The size of a body, in bytes, above which the client asks whether the registry wants it. curl has
-/// the same limit.
+/// The size of a body, in bytes, above which the client asks whether the registry wants it. curl
+/// has the same limit.
 const LARGE: u64 = 1 << 20;
 
 impl Client {
