@@ -1,6 +1,5 @@
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -17,13 +16,13 @@ fn all() -> Options {
     Options::default().with_all(true)
 }
 
-fn copy_to(source: &str, output: &str, options: &Options) -> Result<Copied, Error> {
+pub(crate) fn copy_to(source: &str, output: &str, options: &Options) -> Result<Copied, Error> {
     let source = source.parse().unwrap();
     let output: Reference = output.parse().unwrap();
     to_disk(&output, |destination| copy(&source, destination, options))
 }
 
-fn in_place(place: &Place, transport: &str, name: &str) -> String {
+pub(crate) fn in_place(place: &Place, transport: &str, name: &str) -> String {
     format!("{transport}:{}", place.path().join(name).display())
 }
 
@@ -39,7 +38,7 @@ fn index(place: &Place) -> (String, String) {
     (output, written.digest.to_string())
 }
 
-fn digest_of(source: &str) -> String {
+pub(crate) fn digest_of(source: &str) -> String {
     let image = read(&source.parse().unwrap(), &ReadOptions::default()).unwrap();
     image.digest.unwrap().to_string()
 }
@@ -131,79 +130,6 @@ fn copies_at_the_same_time_do_not_lose_each_other() {
         let index = fs::read(place.path().join("layout/index.json")).unwrap();
         let index: Value = serde_json::from_slice(&index).unwrap();
         assert_eq!(index["manifests"].as_array().unwrap().len(), 64);
-    }
-}
-
-/// Creates an empty directory and a link to it, and returns the number that identifies the
-/// directory. Like a mount point and `.`, neither can be replaced by renaming.
-fn empty_and_link(place: &Place) -> u64 {
-    let empty = place.path().join("empty");
-    fs::create_dir(&empty).unwrap();
-    symlink(&empty, place.path().join("link")).unwrap();
-    // A killed process left this.
-    fs::create_dir(empty.join(".unlade-image-left")).unwrap();
-    empty.metadata().unwrap().ino()
-}
-
-#[test]
-fn an_empty_directory_stays_and_gets_the_image() {
-    for transport in ["dir", "oci"] {
-        for name in ["empty", "link"] {
-            let place = Place::new();
-            let (_, source) = place.write(&image([Layer::new(bundle())]), "oci");
-            let number = empty_and_link(&place);
-            let output = in_place(&place, transport, name);
-            copy_to(&source, &output, &Options::default()).unwrap();
-            assert_eq!(digest_of(&output), digest_of(&source));
-            let empty = place.path().join("empty");
-            assert_eq!(empty.metadata().unwrap().ino(), number, "{output}");
-            assert!(place.path().join("link").is_symlink());
-            assert_eq!(place.names(), ["empty", "image", "link"]);
-            let expected = in_place(&place, transport, "other");
-            copy_to(&source, &expected, &Options::default()).unwrap();
-            let names = |name: &str| {
-                let mut names = place_names(&place.path().join(name));
-                names.sort();
-                names
-            };
-            assert_eq!(names("empty"), names("other"));
-            // A second image is added, or replaces the first.
-            copy_to(&source, &in_place(&place, transport, "empty"), &Options::default()).unwrap();
-        }
-    }
-}
-
-#[test]
-fn a_layout_is_built_in_an_empty_directory() {
-    for name in ["empty", "link"] {
-        let place = Place::new();
-        let number = empty_and_link(&place);
-        let output = in_place(&place, "oci", name);
-        let written =
-            build::write(&image([Layer::new(bundle())]), &output.parse().unwrap()).unwrap();
-        assert_eq!(digest_of(&output), written.digest.to_string());
-        let empty = place.path().join("empty");
-        assert_eq!(empty.metadata().unwrap().ino(), number);
-        assert_eq!(place_names(&empty).len(), 3);
-    }
-}
-
-#[test]
-fn a_copy_that_fails_leaves_an_empty_directory_empty() {
-    let place = Place::new();
-    fs::create_dir(place.path().join("empty")).unwrap();
-    let digest = unlade_oci::digest::sha256(b"x").unwrap();
-    let manifest = Descriptor::new("application/json".into(), 1, digest);
-    for transport in ["dir", "oci"] {
-        let output = in_place(&place, transport, "empty").parse().unwrap();
-        to_disk(&output, |disk| {
-            disk.manifest(&manifest, b"x", true).unwrap();
-            // The directory above it can be read-only.
-            assert_eq!(place.names(), ["empty"]);
-            Err(Error::Destination("the source fails".into()))
-        })
-        .unwrap_err();
-        assert!(place_names(&place.path().join("empty")).is_empty());
     }
 }
 
@@ -417,7 +343,7 @@ fn a_damaged_manifest_or_blob_of_a_directory_is_refused() {
     assert!(unlade_text::chain(&error).contains("manifest.json does not exist"), "{error}");
 }
 
-fn place_names(directory: &Path) -> Vec<String> {
+pub(crate) fn place_names(directory: &Path) -> Vec<String> {
     let files = fs::read_dir(directory).unwrap();
     files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
 }

@@ -12,6 +12,8 @@ mod awkward;
 mod bundle;
 /// Copies of images.
 mod copy;
+/// Empty directories as destinations.
+mod empty;
 /// Layers on top of existing images.
 mod extend;
 /// Directories of images, written to disk.
