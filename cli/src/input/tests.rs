@@ -76,7 +76,8 @@ fn a_field_of_a_wrong_type_is_named() {
 
 #[test]
 fn a_document_that_is_nested_too_deeply_exceeds_a_limit() {
-    let block: String = (0..140).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    let block: Vec<_> = (0..140).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    let block = block.concat();
     let error = parse(&block).unwrap_err();
     assert_eq!(error.to_string(), "document 1 of input is nested more than 127 levels deep");
     let flow = format!("{}1{}", "{\"a\":".repeat(140), "}".repeat(140));

@@ -229,7 +229,7 @@ entries:
 #[test]
 fn hints_do_not_name_an_option_that_the_command_does_not_have() {
     let bundle = Bundle::new();
-    fs::write(bundle.path().join("metadata/annotations.yaml"), "[".repeat(20_000)).unwrap();
+    fs::write(bundle.path().join("metadata/annotations.yaml"), "- ".repeat(20_000)).unwrap();
     let path = bundle.path().to_str().unwrap();
     let stderr = unlade(["unpack", path]).failure(4);
     assert!(stderr.contains("hint: raise the limit with --max-yaml-depth"), "{stderr}");
