@@ -4,7 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use unlade_bundle::{Limits, Reading};
-use unlade_config_map::{ConfigMap, Encoding, encode, encode::Options as EncodeOptions};
+use unlade_config_map::{
+    ConfigMap, Encoding, encode,
+    encode::{Options as EncodeOptions, unread_manifests},
+};
 use unlade_loader::{Loaded, Options, load, load_config_maps};
 use unlade_tests::corpus::{self, Sample};
 
@@ -77,8 +80,14 @@ fn load_in_every_encoding(samples: &[Sample], wanted_bundles: usize, wanted_load
             };
             n_loads += 1;
             // More than the comparison with upstream: the results must be equal, including every
-            // finding.
-            if loaded != direct {
+            // finding. Only manifests that OLM does not read from a plain ConfigMap are dropped.
+            let mut unread = unread_manifests(&reading.content, encoding).peekable();
+            let is_equal = if encoding == Encoding::Plain && unread.peek().is_some() {
+                unread.all(|finding| loaded.report.contains(&finding))
+            } else {
+                loaded == direct
+            };
+            if !is_equal {
                 differences.push(format!("{} {encoding}: not as from the directory", sample.name));
             }
         }
