@@ -96,18 +96,22 @@ fn report_skipped(skipped: &[Skipped<'_>], used: &BTreeSet<&str>, findings: &mut
         }
         let is_unused = file.directory == Directory::Metadata && file.is_document;
         findings.push(if is_unused {
-            Finding::new(Reason::UnusedFile, file.key, "OLM does not use the file")
+            unused(file.key)
         } else {
             Finding::new(Reason::Undecodable, file.key, describe_undecodable(file))
         });
     }
 }
 
+fn unused(key: &str) -> Finding {
+    Finding::new(Reason::UnusedFile, key, "OLM does not use the file")
+}
+
 /// Reports the objects that OLM does not find, because they are in metadata/.
 fn report_in_metadata(objects: &[Object], used: &BTreeSet<&str>, findings: &mut Findings) {
     for Object { key, kind, .. } in objects.iter().filter(|it| !used.contains(it.key.as_str())) {
         findings.push(if kind.is_empty() {
-            Finding::new(Reason::UnusedFile, key, "OLM does not use the file")
+            unused(key)
         } else {
             let kind = excerpt::shorten(kind);
             let message = format!(

@@ -1,7 +1,7 @@
 //! [`Csv`]: the fields of a ClusterServiceVersion that catalogs and OLM's resolver use.
 
 use unlade_text::excerpt;
-use unlade_yaml::json::{Kind, Value};
+use unlade_yaml::json::{self, Kind, Value};
 
 use crate::{
     Definition, Property,
@@ -199,15 +199,7 @@ fn number_text(number: f64) -> String {
         #[expect(clippy::cast_possible_truncation, reason = "whole and within i64")]
         return (number as i64).to_string();
     }
-    let scientific = format!("{number:e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    match exponent.parse().unwrap_or(0) {
-        -4..6 => number.to_string(),
-        exponent => {
-            let sign = if exponent < 0 { '-' } else { '+' };
-            format!("{digits}e{sign}{:02}", i32::abs(exponent))
-        }
-    }
+    json::general_text(number)
 }
 
 fn definitions(spec: Value<'_>, name: &str, reader: &mut Reader<'_>) -> Definitions {

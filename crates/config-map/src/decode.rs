@@ -119,13 +119,12 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
 }
 
 impl Decoded {
-    /// Checks whether upstream's loader reads a file of metadata/ in `config_map`, from which this
-    /// was decoded, as an object of the bundle. It does if the ConfigMap was written [as upstream
+    /// Checks whether upstream's loader reads a file of metadata/ as an object of the bundle. It
+    /// does if the ConfigMap was written [as upstream
     /// does](crate::encode::Options::metadata_as_upstream), or if the file was moved to the other
     /// field since.
-    pub fn exposes_metadata(&self, config_map: &ConfigMap) -> bool {
-        let hidden = Field::of_hidden(self.encoding);
-        let is_exposed = |key: &ConfigMapKey| field_of(config_map, key.as_str()) != hidden;
+    pub fn exposes_metadata(&self) -> bool {
+        let is_exposed = |key: &ConfigMapKey| !self.unread.contains(key.as_str());
         !hidden_from_upstream(&self.content, is_exposed).is_empty()
     }
 }

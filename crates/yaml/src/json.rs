@@ -16,8 +16,8 @@ pub use indent::indent;
 
 pub(crate) use build::{Builder, Field, Key, NodeId, Unwritable};
 use indent::quoted_len;
-pub use number::string_text;
-pub(crate) use number::{float_text, general_text, key_text};
+pub(crate) use number::{float_text, key_text};
+pub use number::{general_text, string_text};
 pub use parse::go_lossy;
 pub(crate) use parse::{Fault, MAX_DEPTH, parse};
 pub use write::quote;

@@ -83,7 +83,7 @@ impl Launch<'_> {
             && attempt.wanted.strategy == Strategy::ImageVolume;
         let now = self.report.elapsed();
         // The requests that create the Job have a time of their own.
-        budget.excuse(now.saturating_sub(before));
+        budget.exclude(now.saturating_sub(before));
         let course = Course::new(&self.plan, baseline, &attempt, may_inject, budget, now);
         let result = match self.drive(course, &attempt, &mut watch).await {
             Ok(written) => Ok(self.record_verification(written, false).await),

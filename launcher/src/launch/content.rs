@@ -13,7 +13,7 @@ pub(super) fn decode_written(config_map: &ConfigMap) -> Result<Decoded, String> 
     let config_map = config_map.into();
     let decoded = decode(std::slice::from_ref(&config_map), &Limits::default());
     let decoded = decoded.map_err(|error| unlade_text::chain(&error))?;
-    if decoded.exposes_metadata(&config_map) {
+    if decoded.exposes_metadata() {
         return Err("OLM reads a file of metadata/ in it as an object of the bundle".to_owned());
     }
     Ok(decoded)

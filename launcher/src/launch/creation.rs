@@ -49,7 +49,7 @@ pub(super) enum Requested {
 }
 
 /// The creations that have to be undone if their launch is cancelled, of all launches of one
-/// launcher, and when the launch stopped to take care of them. The creation of a dropped launch is
+/// launcher, and when the launch stopped taking care of them. The creation of a dropped launch is
 /// kept for some time, because its request may still be in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Creations(Mutex<BTreeMap<Creation, Option<Instant>>>);
@@ -98,7 +98,7 @@ impl Creations {
 }
 
 impl Launch<'_> {
-    /// Lets [`Launcher::cancel`](crate::Launcher::cancel) know of an object, even before the API
+    /// Makes an object known to [`Launcher::cancel`](crate::Launcher::cancel), even before the API
     /// server has responded to its creation.
     pub(super) fn announce(&self, object: Requested) -> Live {
         let creations = Arc::clone(&self.launcher.creations);

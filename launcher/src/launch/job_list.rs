@@ -93,7 +93,7 @@ mod tests {
         })
     }
 
-    /// Lists the Jobs of an API server. Returns also the queries it received.
+    /// Lists the Jobs of an API server. Also returns the queries that it received.
     async fn listed(pages: Pages) -> (Result<Vec<Job>, Failure>, Vec<String>) {
         let queries = Arc::new(Mutex::new(Vec::new()));
         let received = Arc::clone(&queries);

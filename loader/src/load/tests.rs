@@ -500,9 +500,11 @@ fn a_manifest_that_olm_does_not_read_from_a_plain_config_map_is_dropped() {
 
 #[test]
 fn hidden_crds_and_those_of_metadata_provide_nothing() {
-    for path in ["manifests/.crd.yaml", "metadata/crd.yaml"] {
+    // The first one is an object, but upstream's directory reader ignores it.
+    for (path, n_objects) in [("manifests/.crd.yaml", 2), ("metadata/crd.yaml", 1)] {
         let loaded = load_files(&[(path, CRD)]);
         assert_eq!(loaded.bundle.provided_apis, [], "{path}");
+        assert_eq!(loaded.bundle.objects.len(), n_objects, "{path}");
     }
 }
 

@@ -65,7 +65,7 @@ impl Client {
 }
 
 /// Checks whether the registry does not support `Expect`, or supports it in a way that `ureq` does
-/// not: it refuses a 100 with headers.
+/// not: `ureq` refuses a 100 with headers.
 fn is_misunderstood(result: &Result<Response<Body>, ureq::Error>) -> bool {
     match result {
         Ok(response) => response.status() == StatusCode::EXPECTATION_FAILED,

@@ -15,7 +15,7 @@ use crate::fixture::{bundle, plain};
 use crate::server::{Ask, Response, Server};
 
 /// The time without a byte that the test of a slow registry allows.
-const IDLE: Duration = Duration::from_millis(300);
+const IDLE: Duration = Duration::from_secs(1);
 
 /// Starts a registry that stores what is pushed, and asks for a token if `token` is given.
 pub(crate) fn registry(token: Option<&'static str>) -> Server {

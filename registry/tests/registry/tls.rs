@@ -123,7 +123,7 @@ fn a_registry_that_responds_in_plain_text_can_be_used_without_tls() {
 #[test]
 fn a_registry_without_tls_can_be_silent_to_a_handshake() {
     let mut insecure = secure(Tls { insecure: true, ..Tls::default() });
-    insecure.limits.idle = Duration::from_millis(300);
+    insecure.limits.idle = Duration::from_secs(1);
     insecure.limits.retries = 1;
     let fixture = Fixture::image();
     let server = Server::start_silent_to_tls(move |_, ask| fixture.response(ask));

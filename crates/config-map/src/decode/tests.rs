@@ -142,7 +142,7 @@ fn a_file_of_metadata_that_upstream_reads_as_an_object_is_noticed() {
         };
         let exposes = |config_map: &ConfigMap| {
             let decoded = decode(std::slice::from_ref(config_map), &Limits::default()).unwrap();
-            decoded.exposes_metadata(config_map)
+            decoded.exposes_metadata()
         };
         assert!(!exposes(&encoded(false)), "{encoding}");
         assert!(exposes(&encoded(true)), "{encoding}");

@@ -36,7 +36,7 @@ pub fn string_text(value: f64) -> String {
 }
 
 /// Formats a float as go-yaml does: with `strconv.FormatFloat(f, 'g', -1, 64)`.
-pub(crate) fn general_text(value: f64) -> String {
+pub fn general_text(value: f64) -> String {
     general(value.to_string(), &format!("{value:e}"))
 }
 

@@ -40,8 +40,8 @@ impl Budget {
         }
     }
 
-    /// Leaves this time, which has just passed, out of the current phase.
-    pub(in crate::launch) fn excuse(&mut self, time: Duration) {
+    /// Excludes this time, which has just passed, from the current phase.
+    pub(in crate::launch) fn exclude(&mut self, time: Duration) {
         self.since = self.since.saturating_add(time);
     }
 
