@@ -85,9 +85,20 @@ impl Error {
 }
 
 /// Returns a command of the cargo that runs this program, in the root of the workspace.
+///
+/// It does not inherit the variables that describe the package of this program. The build script of
+/// `ring` runs again when they change, so cargo would build everything above it again whenever a
+/// command with them follows one without them.
 pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(workspace::root()).args(arguments);
+    let describes_package = |name: &OsStr| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    };
+    for (name, _) in env::vars_os().filter(|(name, _)| describes_package(name)) {
+        command.env_remove(name);
+    }
     command
 }
 
