@@ -10,10 +10,10 @@ use crate::args::{ImageArgs, Pair};
 /// Build the image of a catalog, without a container engine
 ///
 /// The catalog must be valid. The image has the files of the catalog in `/configs`, and the label
-/// `operators.operatorframework.io.index.configs.v1`. Without --from, it contains nothing else, and
-/// its CatalogSource needs `spec.grpcPodConfig.extractContent` with `catalogDir: /configs`. The
-/// same version of unlade builds the same digest from the same catalog on every machine. Writes the
-/// digest to standard output.
+/// `operators.operatorframework.io.index.configs.v1`. Without --from, it contains nothing else
+/// except the cache of --cache-dir, and its CatalogSource needs `spec.grpcPodConfig.extractContent`
+/// with `catalogDir: /configs`. The same version of unlade builds the same digest from the same
+/// catalog on every machine. Writes the digest to standard output.
 #[derive(Debug, Group)]
 pub(crate) struct Build {
     /// The catalog: a directory, a single file, or a catalog image

@@ -34,7 +34,8 @@ pub(crate) struct Add {
     #[arg(long)]
     pub(crate) create: bool,
 
-    /// The default channel of a new package; the default is the one that the bundle names
+    /// The default channel of a new package; the default is that of the bundle if it is one of the
+    /// channels, or else the first channel
     #[arg(long, requires = "create", value_name = "CHANNEL")]
     pub(crate) default_channel: Option<String>,
 
