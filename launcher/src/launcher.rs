@@ -101,7 +101,8 @@ impl Launcher {
     /// A launch of this launcher, or of a clone, may have been dropped before the API server
     /// responded to its request to create a Job. This function waits at most 10 seconds for that
     /// Job. It also deletes the Secret with [`Credentials`](crate::Credentials) of such a launch,
-    /// and looks for it a second time after 2 seconds if it does not exist yet.
+    /// and looks for it a second time after 2 seconds if it does not exist yet. If the Secret
+    /// cannot be deleted, this function logs a warning.
     ///
     /// # Errors
     ///

@@ -92,11 +92,11 @@ impl ImageVolumes {
         if let Some(words) = self.failed().get(plan.namespace()) {
             return Ok(inject(words));
         }
-        if self.are_dropped.load(Ordering::Relaxed) {
-            return Ok(choose_by_support(false));
-        }
         if self.kept().contains(plan.namespace()) {
             return Ok(choose_by_support(true));
+        }
+        if self.are_dropped.load(Ordering::Relaxed) {
+            return Ok(choose_by_support(false));
         }
         self.find_out(client, plan, facts).await
     }
@@ -138,9 +138,10 @@ impl ImageVolumes {
                     DryRunResult::Accepted { .. } => Ok(inject(format!(
                         "a pod with an image volume is rejected in this namespace: {words}"
                     ))),
-                    // Admission rejects both pods, so the volume is not the cause.
+                    // Admission rejects both pods, so the volume is not the cause. Not cached,
+                    // because an exhausted quota can hide a rule against the volume.
                     DryRunResult::Rejected(_) | DryRunResult::NotAllowed(_) => {
-                        Ok(self.note(namespace, true))
+                        Ok(choose_by_support(true))
                     }
                 }
             }

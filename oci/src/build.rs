@@ -4,8 +4,8 @@
 //! to an OCI archive or an image layout, and [`write_index`] writes several images and an index of
 //! them. The result does not depend on the machine or the time: entries are sorted, belong to root
 //! unless another owner is set, and have the modification time 0, and an image has no date. Layers
-//! are streamed through files next to the output. The output appears atomically when it is
-//! complete.
+//! are streamed through files next to the output. The output appears when it is complete:
+//! atomically, unless it is an empty directory, which gets the files one by one.
 //!
 //! ```
 //! use unlade_oci::build::{Compression, Entry, Image, Layer, write};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use unlade_name::ImageReference;
 use unlade_oci::limit::TRANSFERS;
-use ureq::http::Uri;
+use ureq::http::{StatusCode, Uri};
 use ureq::tls::TlsConfig;
 use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Proxy, Timeout};
@@ -167,8 +167,7 @@ impl Connection {
                     | ureq::Error::Tls(_)
                     | ureq::Error::Timeout(Timeout::Connect)),
                 ) => match request("http") {
-                    // A redirect is that of a registry with TLS, which is slow.
-                    Ok(response) if response.status().is_redirection() => describe(error),
+                    Ok(response) if is_of_tls(response.status(), &error) => describe(error),
                     Ok(_) => return Ok("http"),
                     Err(other) => match (describe(error), describe(other)) {
                         (error, other) if other.is_transient() && !error.is_transient() => other,
@@ -182,6 +181,15 @@ impl Connection {
             }
         }
     }
+}
+
+/// Checks whether a registry may have TLS although the request with TLS had this error: a request
+/// without TLS got a response with this status.
+fn is_of_tls(status: StatusCode, error: &ureq::Error) -> bool {
+    // The usual response to a request without TLS to a port for TLS.
+    status == StatusCode::BAD_REQUEST
+        // A redirect to HTTPS, where the registry is slow.
+        || (status.is_redirection() && matches!(error, ureq::Error::Timeout(_)))
 }
 
 #[cfg(test)]

@@ -142,7 +142,9 @@ fn write_within(
     // opm prefers this directory, even an incomplete one that a killed opm has left, and stops if
     // its digest is not that of the catalog.
     if is_directory(&pogreb) {
-        let is_cache = is_file(&pogreb.join(DIGEST)) || is_directory(&pogreb.join(POGREB_DATABASE));
+        let is_cache = is_file(&pogreb.join(DIGEST))
+            || is_directory(&pogreb.join(POGREB_DATABASE))
+            || fs::read_dir(&pogreb).is_ok_and(|mut files| files.next().is_none());
         if !is_cache || contains(&pogreb, catalog)? {
             return Err(Error::Foreign(pogreb));
         }

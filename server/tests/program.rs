@@ -123,7 +123,9 @@ fn an_old_cache_that_opm_would_prefer_is_removed() {
     assert!(log(&output).ends_with(message), "{}", log(&output));
     fs::remove_dir(pogreb.join("mine")).unwrap();
     // What opm leaves if it is killed, and a complete cache.
-    for (directory, digest) in [(Some("db"), false), (None, true), (Some("db"), true)] {
+    for (directory, digest) in
+        [(None, false), (Some("db"), false), (None, true), (Some("db"), true)]
+    {
         fs::create_dir_all(pogreb.join(directory.unwrap_or_default())).unwrap();
         if digest {
             fs::write(pogreb.join("digest"), "0123456789abcdef").unwrap();

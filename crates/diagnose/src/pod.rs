@@ -14,7 +14,12 @@ const SECRET_NOT_RETRIEVED: &str = "FailedToRetrieveImagePullSecret";
 
 /// Checks whether `event` reports that a kubelet failed to retrieve the pull secret `secret`.
 pub fn reports_unretrieved_secret(event: &Event, secret: &str) -> bool {
-    event::reason(event) == SECRET_NOT_RETRIEVED && event::message(event).contains(secret)
+    reports_unretrieved_secrets(event) && event::message(event).contains(secret)
+}
+
+/// Checks whether `event` reports that a kubelet failed to retrieve a pull secret.
+pub fn reports_unretrieved_secrets(event: &Event) -> bool {
+    event::reason(event) == SECRET_NOT_RETRIEVED
 }
 
 /// Returns what prevents `pod` from completing, or why it failed. Returns `None` if the pod makes
@@ -85,7 +90,7 @@ fn classify_pull(
             pull::classify(state, &event::message(event), image)
         })
         .unwrap_or_else(|| pull::unknown(message, image));
-    let missing = events.iter().find(|event| event::reason(event) == SECRET_NOT_RETRIEVED);
+    let missing = events.iter().find(|event| reports_unretrieved_secrets(event));
     match missing.map(|event| event::message(event)).as_deref() {
         Some(missing) if failure.reason == Reason::Unauthorized => Failure::new(
             Reason::NoPullSecret,

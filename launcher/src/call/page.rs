@@ -7,7 +7,7 @@ use kube::api::{ListParams, ObjectList};
 use serde::de::DeserializeOwned;
 
 use super::{Reply, Retrier, send};
-use crate::Failure;
+use crate::{Failure, Reason};
 
 /// The page size of kubectl.
 const PAGE: u32 = 500;
@@ -21,6 +21,10 @@ pub(crate) async fn list_all<K: Clone + Debug + DeserializeOwned>(
 ) -> Result<Vec<K>, Failure> {
     pages(doing, params, None, async |page| api.list(&page).await).await?.expect_value(doing)
 }
+
+/// The number of times that a list begins again because its continue token has expired, which
+/// happens after about 5 minutes. A list in one piece could take any amount of memory.
+const MAX_RESTARTS: usize = 3;
 
 /// Returns the objects of all pages, or [`Reply::Missing`] if the API server does not know the
 /// kind. `doing` is that of [`list_all`]. A page has 500 objects unless `params` limits it.
@@ -36,12 +40,14 @@ where
 {
     let mut params = ListParams { limit: params.limit.or(Some(PAGE)), ..params.clone() };
     let mut all = Vec::new();
+    let mut n_restarts = 0;
     loop {
         let request_page = || {
-            let (page, is_limited) = (page(params.clone()), params.limit.is_some());
+            let page = page(params.clone());
             async move {
                 match page.await {
-                    Err(kube::Error::Api(status)) if status.code == 410 && is_limited => Ok(None),
+                    // The continue token has expired.
+                    Err(kube::Error::Api(status)) if status.code == 410 => Ok(None),
                     list => list.map(Some),
                 }
             }
@@ -59,11 +65,13 @@ where
             if params.continue_token.is_none() {
                 return Ok(Reply::Done(all));
             }
-        } else {
-            // The continue token has expired. A list without pages is always complete.
+        } else if n_restarts < MAX_RESTARTS {
             all.clear();
-            params.limit = None;
             params.continue_token = None;
+            n_restarts += 1;
+        } else {
+            let message = format!("failed to {doing}: the list expired while it was read");
+            return Err(Failure::new(Reason::ApiUnreachable, message));
         }
     }
 }

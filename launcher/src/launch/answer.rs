@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::time::timeout;
 use unlade_diagnose::{
     MAX_LOG_LINES, classify_pod, classify_pull_secret, reports_unretrieved_secret,
+    reports_unretrieved_secrets,
 };
 
 use super::Launch;
@@ -99,17 +100,22 @@ impl Launch<'_> {
         let (tool, bundle) = (self.plan.tool_image(), self.plan.image());
         let is_of_tool = failure.message.contains(tool.as_str());
         let image = if is_of_tool { tool } else { bundle };
-        // The bundle needs no given pull secret if the launch lends credentials for it.
-        let is_covered = !is_of_tool && self.lent_secret_name().is_some();
-        if !is_denied || names.is_empty() || is_covered {
+        if !is_denied || names.is_empty() {
             return failure;
         }
+        // If the launch lends credentials for the image, the registry has denied them, and a given
+        // pull secret for other images is not the cause.
+        let is_covered = !is_of_tool && self.lent_secret_name().is_some();
+        let failure = if is_covered { self.denial(failure, seen).await } else { failure };
         let api = self.api::<Secret>();
         let retrier = self.brief_retrier();
         let mut problems = Vec::new();
         for name in names {
             let doing = format!("read the Secret {name}");
             let Ok(answer) = retrier.send(&doing, || api.get(name)).await else {
+                if is_covered {
+                    return failure;
+                }
                 let found = self.unretrieved_pull_secret(&failure, seen).await;
                 // The caller may not read the secret, so the launcher cannot know whether it
                 // exists.
@@ -118,7 +124,7 @@ impl Launch<'_> {
             };
             problems.extend(classify_pull_secret(name, answer.value().as_ref(), image));
         }
-        if problems.len() < names.len() {
+        if is_covered || problems.len() < names.len() {
             if !problems.is_empty() {
                 return failure;
             }
@@ -134,6 +140,16 @@ impl Launch<'_> {
         let Some(mut first) = problems.into_iter().next() else { return failure };
         first.evidence.message = failure.evidence.message;
         first
+    }
+
+    /// Returns the failure without what the kubelet reports about pull secrets.
+    async fn denial(&self, failure: Failure, seen: &Seen) -> Failure {
+        if failure.reason != Reason::NoPullSecret {
+            return failure;
+        }
+        let Some((pod, mut events)) = self.pod_events(&failure, seen).await else { return failure };
+        events.retain(|event| !reports_unretrieved_secrets(event));
+        classify_pod(pod, &events).unwrap_or(failure)
     }
 
     /// Returns the failure that includes the kubelet's event about a pull secret.

@@ -32,43 +32,48 @@ pub(crate) async fn cancel(
     let report = Report::unobserved();
     let retrier = Retrier::new(&report, PROMPT);
     let api: Api<Job> = Api::namespaced(client.clone(), namespace);
-    let doing = format!("list the Jobs in the namespace {namespace}");
-    let mut jobs = Vec::new();
-    for selector in label::selectors_of_jobs(config_map) {
-        jobs.extend(list_jobs(&api, &retrier, &selector, &doing).await?);
-    }
-    let mut names = Vec::new();
-    let is_running = |job: &&Job| !condition::is_over(job) && is_of_config_map(job, config_map);
-    for job in jobs.iter().filter(is_running) {
-        names.extend(delete_job(&api, &retrier, job).await?);
-    }
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
     // One that fails does not prevent the others.
     let mut failed = None;
+    let mut jobs = Vec::new();
+    for selector in label::selectors_of_jobs(config_map) {
+        let doing = format!("list the Jobs in the namespace {namespace}");
+        match list_jobs(&api, &retrier, &selector, &doing).await {
+            Ok(listed) => jobs.extend(listed),
+            Err(failure) => failed = failed.or(Some(failure)),
+        }
+    }
+    let mut names = Vec::new();
+    let mut note = |deleted: Result<Option<String>, Failure>| match deleted {
+        Ok(name) => {
+            names.extend(name);
+            true
+        }
+        Err(failure) => {
+            failed.get_or_insert(failure);
+            false
+        }
+    };
+    let is_running = |job: &&Job| !condition::is_over(job) && is_of_config_map(job, config_map);
+    for job in jobs.iter().filter(is_running) {
+        note(delete_job(&api, &retrier, job).await);
+    }
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
     for creation in creations.pending(namespace, config_map) {
         let Creation { object, launch, .. } = &creation;
         let is_listed = |name: &String| {
             jobs.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name)
         };
-        let undone = match object {
-            // No pod of the launch needs the Secret any longer, even if the Job still appears.
-            Requested::Secret(name) => {
-                let is_gone = delete_secret(&secrets, &retrier, name, None).await;
-                is_gone.map(|is_gone| (is_gone, None))
-            }
-            Requested::Job(name) if is_listed(name) => Ok((true, None)),
+        let is_undone = match object {
+            // No pod of the launch needs the Secret any longer, even if the Job still appears. The
+            // Secret of a caller who may not delete it stays after every launch, so this is no
+            // failure.
+            Requested::Secret(name) => delete_secret(&secrets, &retrier, name, None).await,
             Requested::Job(name) => {
-                delete_new_job(&api, &retrier, name, launch).await.map(|name| (true, name))
+                is_listed(name) || note(delete_new_job(&api, &retrier, name, launch).await)
             }
         };
-        match undone {
-            Ok((is_undone, name)) => {
-                names.extend(name);
-                if is_undone {
-                    creations.remove(&creation);
-                }
-            }
-            Err(failure) => failed = failed.or(Some(failure)),
+        if is_undone {
+            creations.remove(&creation);
         }
     }
     failed.map_or(Ok(names), Err)

@@ -115,16 +115,9 @@ impl Launch<'_> {
     pub(super) async fn withdraw_credentials(&self) {
         // If the Secret may still exist, `live` is dropped unsettled, and a cancellation finds it.
         let Some(Lent { name, uid, live }) = self.lent().take() else { return };
-        match delete_secret(&self.api(), &self.brief_retrier(), &name, uid).await {
-            Ok(is_gone) => {
-                if let Some(live) = live.filter(|_| is_gone) {
-                    live.settle();
-                }
-            }
-            Err(failure) => {
-                let reason: Reason = failure.reason;
-                warn!(%failure, ?reason, secret = name, "the Secret stays until its owner is deleted");
-            }
+        let is_gone = delete_secret(&self.api(), &self.brief_retrier(), &name, uid).await;
+        if let Some(live) = live.filter(|_| is_gone) {
+            live.settle();
         }
     }
 
@@ -140,22 +133,33 @@ impl Launch<'_> {
 
 /// Deletes a Secret. Its name is random, so it can be deleted without its uid. If the uid is
 /// unknown, the API server may still be creating the Secret, so this looks for it twice. Returns
-/// false if it has not appeared by then.
+/// whether the Secret is gone; if not, a warning says why.
 pub(super) async fn delete_secret(
     api: &Api<Secret>,
     retrier: &Retrier<'_>,
     name: &str,
     uid: Option<String>,
-) -> Result<bool, Failure> {
+) -> bool {
     let doing = format!("delete the Secret {name}");
     let is_confirmed = uid.is_some();
     let preconditions = Preconditions { uid, resource_version: None };
     let params = DeleteParams::default().preconditions(preconditions);
-    let reply = retrier.send(&doing, || api.delete(name, &params)).await?;
-    if is_confirmed || matches!(reply, Reply::Done(_)) {
-        return Ok(true);
+    let delete = || retrier.send(&doing, || api.delete(name, &params));
+    let mut reply = delete().await;
+    if !is_confirmed && matches!(reply, Ok(Reply::Missing)) {
+        sleep(SECOND_LOOK).await;
+        reply = delete().await;
     }
-    sleep(SECOND_LOOK).await;
-    let reply = retrier.send(&doing, || api.delete(name, &params)).await?;
-    Ok(matches!(reply, Reply::Done(_)))
+    match reply {
+        Ok(Reply::Missing) if !is_confirmed => {
+            warn!(secret = name, "the Secret may still appear: its creation got no response");
+            false
+        }
+        Ok(_) => true,
+        Err(failure) => {
+            let reason: Reason = failure.reason;
+            warn!(%failure, ?reason, secret = name, "the Secret stays until its owner is deleted");
+            false
+        }
+    }
 }

@@ -125,7 +125,7 @@ async fn dry_runs_find_out_whether_image_volumes_are_supported() {
             ],
             strategy: ImageVolume,
             because: "the cluster supports image volumes",
-            again: 0,
+            again: 3,
         },
         // A policy that does not know image volumes rejects only these, and only in this namespace.
         Case {

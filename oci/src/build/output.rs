@@ -80,7 +80,7 @@ pub(crate) fn new_directory(path: &FilePath, prefix: &str) -> io::Result<TempDir
     tempfile::Builder::new().prefix(prefix).tempdir_in(parent_of(path))
 }
 
-fn parent_of(path: &FilePath) -> &FilePath {
+pub(crate) fn parent_of(path: &FilePath) -> &FilePath {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(FilePath::new("."))
 }
@@ -136,7 +136,8 @@ fn is_stage(entry: &DirEntry) -> bool {
 
 /// Moves the directory `from` to `to`. An empty directory at `to` stays, because a mount point, the
 /// current directory or the target of a link cannot be replaced. It gets the files, and finally
-/// the one with the name `last`, without which they are not an image.
+/// the one with the name `last`, without which they are not an image. The marker of a layout comes
+/// before it, because a directory with the marker is taken for a layout.
 pub(crate) fn place(from: &FilePath, to: &FilePath, last: &str) -> io::Result<()> {
     if !to.is_dir() {
         return fs::rename(from, to);
@@ -147,7 +148,7 @@ pub(crate) fn place(from: &FilePath, to: &FilePath, last: &str) -> io::Result<()
     }
     let names = fs::read_dir(from)?.map(|file| Ok(file?.file_name()));
     let mut names = names.collect::<io::Result<Vec<_>>>()?;
-    names.sort_by_key(|name| name == last);
+    names.sort_by_key(|name| (name == last, name == MARKER));
     names.iter().try_for_each(|name| fs::rename(from.join(name), to.join(name)))
 }
 

@@ -182,15 +182,20 @@ impl Disk {
 
     fn finish_dir(&self, path: &Path) -> io::Result<()> {
         fs::write(self.directory.join(dir::VERSION), dir::VERSION_TEXT)?;
+        // Another copy to this directory waits, and then replaces the image.
+        let _lock = output::lock(output::parent_of(path));
         if !dir::is_dir(path) {
             return output::place(&self.directory, path, dir::MANIFEST);
         }
         // Not in the stage, which another process deletes if this one is killed between the moves.
         let old = output::new_directory(path, REPLACED)?;
+        let new = old.path().join("new");
+        // The stage is in `path` if that was empty when the copy began.
+        fs::rename(&self.directory, &new)?;
         // A new name, because `path` may be a link, which cannot replace a directory.
         let replaced = old.path().join("image");
         fs::rename(path, &replaced)?;
-        fs::rename(&self.directory, path).inspect_err(|_| {
+        fs::rename(&new, path).inspect_err(|_| {
             if fs::rename(&replaced, path).is_err() {
                 _ = old.keep();
             }

@@ -134,6 +134,22 @@ fn copies_at_the_same_time_do_not_lose_each_other() {
 }
 
 #[test]
+fn two_copies_to_an_empty_directory_at_the_same_time_leave_one_image() {
+    for _ in 0..16 {
+        let place = Place::new();
+        let (_, source) = place.write(&image([Layer::new(bundle())]), "oci");
+        fs::create_dir(place.path().join("out")).unwrap();
+        let output = in_place(&place, "dir", "out");
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| copy_to(&source, &output, &Options::default()).unwrap());
+            }
+        });
+        assert_eq!(digest_of(&output), digest_of(&source));
+    }
+}
+
+#[test]
 fn a_name_of_a_copy_is_not_the_full_name_of_another_image() {
     let place = Place::new();
     let (_, old) = place.write(&image([Layer::new(bundle())]), "oci-archive");

@@ -50,11 +50,12 @@ struct Entry {
     identitytoken: Option<String>,
 }
 
-/// Reads null as an empty map, as Go does.
-fn null_as_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+/// Reads null as an empty map, and a null in the map as an empty value, as Go does.
+fn null_as_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+    let map: BTreeMap<_, Option<T>> = Option::deserialize(deserializer)?.unwrap_or_default();
+    Ok(map.into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect())
 }
 
 impl Stored {

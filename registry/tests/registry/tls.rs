@@ -128,13 +128,26 @@ fn a_registry_without_tls_can_be_silent_to_a_handshake() {
     let fixture = Fixture::image();
     let server = Server::start_silent_to_tls(move |_, ask| fixture.response(ask));
     pull(&server, &insecure).unwrap();
-    // A redirect, such as one to HTTPS, does not show that a registry has no TLS.
-    let server = Server::start_silent_to_tls(|address, ask| {
-        Response::new(301).with("Location", format!("https://{address}{}", ask.path))
+    // A redirect, such as one to HTTPS, does not show that a registry has no TLS, and 400 is what a
+    // port for TLS responds.
+    for status in [301, 400] {
+        let server = Server::start_silent_to_tls(move |address, ask| {
+            Response::new(status).with("Location", format!("https://{address}{}", ask.path))
+        });
+        let (error, text) = refusal(pull(&server, &insecure));
+        assert!(matches!(error, Some(Error::Http { .. })) && text.contains("timeout"), "{text}");
+        assert!(server.asks().iter().all(|ask| ask.path == "/v2/"));
+    }
+}
+
+#[test]
+fn a_registry_without_tls_can_redirect() {
+    let fixture = Fixture::image();
+    let server = Server::start(move |_, ask| match &*ask.path {
+        "/v2/" => Response::new(302).with("Location", "/v2/home".to_owned()),
+        _ => fixture.response(ask),
     });
-    let (error, text) = refusal(pull(&server, &insecure));
-    assert!(matches!(error, Some(Error::Http { .. })) && text.contains("timeout"), "{text}");
-    assert!(server.asks().iter().all(|ask| ask.path == "/v2/"));
+    pull(&server, &secure(Tls { insecure: true, ..Tls::default() })).unwrap();
 }
 
 #[test]

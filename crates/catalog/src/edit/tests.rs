@@ -145,6 +145,34 @@ fn if_one_field_changes_everything_else_keeps_its_text() {
 }
 
 #[test]
+fn the_end_of_a_text_that_looks_like_a_comment_is_replaced() {
+    let head = "schema: olm.deprecations\npackage: tea\nentries:\n";
+    let reference = "reference:\n    schema: olm.package\n";
+    let entry = r#"{"message":"new","reference":{"schema":"olm.package"}}"#;
+    let values = ["|\n    a\n\n    # b\n", "'a\n    # b'\n", "|-\n    # b\n"];
+    for value in values {
+        for (old, new) in [
+            (format!("- message: {value}  {reference}"), format!("- message: new\n  {reference}")),
+            (format!("- {reference}  message: {value}"), format!("- {reference}  message: new\n")),
+        ] {
+            for rest in ["", "  # c\n", "# c\n- reference: {}\n"] {
+                let file = format!("{head}{old}{rest}");
+                let changed = set_entry(file.as_bytes(), &OF_TEA, 0, entry, &Limits::default());
+                let changed = String::from_utf8(changed.unwrap()).unwrap();
+                assert_eq!(changed, format!("{head}{new}{rest}"), "{file}");
+            }
+            let file = format!("{head}{old}");
+            let changed = set_entry(file.as_bytes(), &OF_TEA, 1, "{}", &Limits::default());
+            assert_eq!(String::from_utf8(changed.unwrap()).unwrap(), format!("{file}- {{}}\n"));
+        }
+    }
+    // A comment that is indented like a text.
+    let file = format!("{head}- message: old\n    # b\n  {reference}");
+    let changed = set_entry(file.as_bytes(), &OF_TEA, 0, entry, &Limits::default()).unwrap();
+    assert_eq!(String::from_utf8(changed).unwrap(), file.replace("old", "new"));
+}
+
+#[test]
 fn deprecations_are_found_whatever_their_name_is() {
     let head = "schema: olm.deprecations\npackage: tea\n";
     let target = Target { schema: DEPRECATIONS, package: "tea", name: "" };

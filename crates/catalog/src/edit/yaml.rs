@@ -54,8 +54,11 @@ impl<'t> List<'t> {
         let (start, first) = (found.next()?, found.next()?);
         let end = found.filter(|line| *line > start).min().unwrap_or(lines.len());
         let n_items = items(meta.value(), key).count();
-        let end = end_of_content(&lines, start..end)?;
         let items = find_dashes(&lines, start + 1..end, first, n_items)?;
+        let end = match items.last() {
+            Some(last) => end_of_item(&lines, *last..end, limits)?,
+            None => end_of_content(&lines, start..end)?,
+        };
         Some(Self { lines, key: start, items, end })
     }
 
@@ -90,7 +93,7 @@ impl<'t> List<'t> {
         let dash = *self.items.get(index).or(self.items.last())?;
         let prefix = white_space(self.lines.get(dash)?);
         let next = self.items.get(index + 1).copied().unwrap_or(self.end);
-        let end = end_of_content(&self.lines, dash..next)?;
+        let end = end_of_item(&self.lines, dash..next, limits)?;
         if index < self.items.len()
             && let Some(field) = self.field_in_block(dash..end, item, limits, room)
         {
@@ -120,8 +123,7 @@ impl<'t> List<'t> {
         room: &mut Room,
     ) -> Option<(Range<usize>, String)> {
         let (name, value) = item.field.as_ref()?;
-        // The item alone is a document, if a blank takes the place of its dash.
-        let text = self.lines.get(range.clone())?.concat().replacen('-', " ", 1);
+        let text = item_as_document(self.lines.get(range.clone())?);
         let path = |key: &str| vec![Step::Field(key.to_owned())];
         let keys = json::fields(item.json)?;
         let paths: Vec<_> =
@@ -130,9 +132,9 @@ impl<'t> List<'t> {
         let mut found = found.into_iter().filter_map(|line| usize::try_from(line - 1).ok());
         let start = found.next()?;
         let lines: Vec<_> = text.split_inclusive('\n').collect();
-        let end = found.filter(|line| *line > start).min().unwrap_or(lines.len());
-        let end = end_of_content(&lines, start..end)?;
+        let next = found.filter(|line| *line > start).min().unwrap_or(lines.len());
         let indent = white_space(lines.get(start)?);
+        let end = end_of_field(&lines, start..next, limits)?;
         let field = Form::Yaml.write(&format!("{{{}:{value}}}", quote(name)), limits).ok()?;
         let n_lines = field.lines().count();
         room.take(n_lines.saturating_mul(indent.len()).saturating_add(field.len()))?;
@@ -168,6 +170,11 @@ impl<'t> List<'t> {
     }
 }
 
+/// Returns the document that an item alone is, if a blank takes the place of its dash.
+fn item_as_document(lines: &[&str]) -> String {
+    lines.concat().replacen('-', " ", 1)
+}
+
 /// Returns the value of the only document of a text as JSON.
 fn read_only_document(text: &str, limits: &Limits) -> Option<String> {
     let reader = Reader::new(limits);
@@ -185,6 +192,29 @@ fn end_of_content(lines: &[&str], range: Range<usize>) -> Option<usize> {
     };
     let last = lines.get(range.clone())?.iter().rposition(|line| is_content(line))?;
     Some(range.start + last + 1)
+}
+
+/// Returns the line after the item at the start of `range`, which ends before what follows.
+fn end_of_item(lines: &[&str], range: Range<usize>, limits: &Limits) -> Option<usize> {
+    let text = item_as_document(lines.get(range.clone())?);
+    let lines: Vec<_> = text.split_inclusive('\n').collect();
+    Some(range.start + end_of_field(&lines, 0..lines.len(), limits)?)
+}
+
+/// Returns the line after a field of a document, or after all fields. `range` begins with it, and
+/// ends before what follows.
+fn end_of_field(lines: &[&str], range: Range<usize>, limits: &Limits) -> Option<usize> {
+    let end = end_of_content(lines, range.clone())?;
+    let indent = white_space(lines.get(range.start)?);
+    let is_deeper = |line: &&str| !line.trim().is_empty() && white_space(line).len() > indent.len();
+    let Some(last) = lines.get(end..range.end)?.iter().rposition(is_deeper) else {
+        return Some(end);
+    };
+    // Lines of a text can look like comments, but comments have no meaning.
+    let without = [lines.get(..end)?.concat(), lines.get(range.end..)?.concat()].concat();
+    let are_comments =
+        read_only_document(&without, limits) == read_only_document(&lines.concat(), limits);
+    Some(if are_comments { end } else { end + last + 1 })
 }
 
 /// Returns the lines of the dashes of a block list within `range`, or no lines of a list in flow

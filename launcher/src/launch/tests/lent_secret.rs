@@ -105,17 +105,37 @@ async fn a_denial_without_an_event_about_the_secret_is_final() {
 
 #[tokio::test(start_paused = true)]
 async fn denied_credentials_are_not_blamed_on_a_pull_secret_for_other_images() {
-    let server = Server::new(|server, job| {
-        let state = json!({"waiting": {"reason": "ErrImagePull", "message": secret::DENIED}});
-        server.put("pods", pod(job, "Pending", &state));
-    });
+    let mut options = options();
+    options.pod.pull_secrets = vec!["pull".to_owned()];
+    for (registry, is_unretrieved, expected) in [
+        ("other.example", false, (Reason::Unauthorized, false)),
+        ("other.example", true, (Reason::Unauthorized, false)),
+        // A slow kubelet: the Secret may be the one that the image needs.
+        ("registry.example", true, (Reason::NoPullSecret, true)),
+    ] {
+        let server = Server::new(move |server, job| {
+            let state = json!({"waiting": {"reason": "ErrImagePull", "message": secret::DENIED}});
+            let pod = pod(job, "Pending", &state);
+            if is_unretrieved {
+                server.put("events", secret::unretrieved(&pod, "pull"));
+            }
+            server.put("pods", pod);
+        });
+        server.put("secrets", secret::secret(registry));
+        let launcher = Launcher::new(server.client(), options.clone());
+        let failure = launcher.launch(&request()).await.unwrap_err();
+        assert_eq!((failure.reason, failure.is_transient), expected, "{failure:?}");
+        assert_eq!(server.count("jobs") > 1, failure.is_transient);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_lent_credentials_a_pull_secret_needs_no_entry_for_the_image() {
+    let server = Server::new(|_, _| {});
     server.put("secrets", secret::secret("other.example"));
     let mut options = options();
     options.pod.pull_secrets = vec!["pull".to_owned()];
     let launcher = Launcher::new(server.client(), options);
-    let failure = launcher.launch(&request()).await.unwrap_err();
-    assert_eq!(failure.reason, Reason::Unauthorized, "{failure:?}");
-
     let image = Some(IMAGE);
     for (lends_credentials, expected) in
         [(false, vec!["usable", "covers-image"]), (true, vec!["given", "usable"])]
@@ -278,6 +298,24 @@ async fn a_cancelled_launch_leaves_no_secret_that_its_job_does_not_own() {
     assert_eq!((server.count("secrets"), server.count("jobs")), (1, 1));
     cancel(&launcher, &server).await;
     assert_eq!((server.count("secrets"), server.count("jobs")), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_may_not_be_deleted_does_not_hide_that_the_job_was() {
+    let server = Server::new(|_, _| {}).disturbed(|arrival| {
+        let is_change = [http::Method::PATCH, http::Method::DELETE].contains(arrival.method);
+        (is_change && arrival.path.contains("/secrets/"))
+            .then(|| Disturbance::status(403, "Forbidden", "no"))
+    });
+    let launcher = Launcher::new(server.client(), options());
+    let request = request();
+    let dropped = tokio::time::timeout(Duration::from_secs(5), launcher.launch(&request)).await;
+    assert!(dropped.is_err());
+    let job = server.object("jobs", "")["metadata"]["name"].as_str().unwrap().to_owned();
+    let config_map = server.object("configmaps", "")["metadata"]["name"].clone();
+    let deleted = launcher.cancel("default", config_map.as_str().unwrap()).await.unwrap();
+    assert_eq!(deleted, [job]);
+    assert_eq!((server.count("secrets"), server.count("jobs")), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -100,7 +100,7 @@ fn the_credentials_with_the_longest_path_are_used_whatever_the_notation() {
 }
 
 #[test]
-fn null_is_an_empty_map_as_in_go() {
+fn null_is_an_empty_map_or_entry_as_in_go() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("auth.json");
     let find = || {
@@ -109,7 +109,8 @@ fn null_is_an_empty_map_as_in_go() {
     };
     std::fs::write(&path, r#"{"auths": null, "credHelpers": null, "credsStore": null}"#).unwrap();
     assert!(find().is_none());
-    let entry = r#"{"auths": {"registry.example": {"username": "user"}}, "credHelpers": null}"#;
+    let entry = r#"{"auths": {"registry.example": {"username": "user"}, "other.example": null},
+        "credHelpers": null}"#;
     std::fs::write(&path, entry).unwrap();
     assert!(find().is_some());
 }

@@ -27,7 +27,7 @@ pub(super) fn list(root: &Path) -> io::Result<Vec<Cached>> {
     let mut directories = vec![(String::new(), 0)];
     while let Some((path, depth)) = directories.pop() {
         let directory = root.join(&path);
-        let mode = fs::metadata(&directory)?.permissions().mode() & 0o777;
+        let mode = fs::metadata(&directory)?.permissions().mode() & 0o7777;
         let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
         entries.push(Cached { path, file: None, mode });
         for entry in fs::read_dir(&directory)? {
@@ -48,7 +48,7 @@ pub(super) fn list(root: &Path) -> io::Result<Vec<Cached>> {
             if metadata.is_dir() {
                 directories.push((path, depth + 1));
             } else if metadata.is_file() {
-                let mode = metadata.permissions().mode() & 0o777;
+                let mode = metadata.permissions().mode() & 0o7777;
                 entries.push(Cached { path, file: Some(entry.path()), mode });
             } else {
                 return Err(failed("it is neither a regular file nor a directory".to_owned()));
@@ -135,8 +135,8 @@ mod tests {
         create(&root.join("notes/ignored"), "", [0o644, 0o755]);
         create(&image.join("tea/catalog.yaml"), "a", [0o644, 0o755]);
         create(&image.join("tea-b/catalog.yaml"), "b", [0o644, 0o755]);
-        create(&cache.join("cache/packages.json"), "{}", [0o640, 0o750]);
-        create(&cache.join("cache/a_b_c.json"), "{}", [0o640, 0o750]);
+        create(&cache.join("cache/packages.json"), "{}", [0o640, 0o2750]);
+        create(&cache.join("cache/a_b_c.json"), "{}", [0o640, 0o2750]);
         let list = |root: &Path| opm_cache::list(root).unwrap();
         let digest =
             |root: &Path| opm_cache::digest(list(root), list(&cache.join(CONTENTS))).unwrap();
