@@ -167,7 +167,7 @@ impl Connection {
                     | ureq::Error::Tls(_)
                     | ureq::Error::Timeout(Timeout::Connect)),
                 ) => match request("http") {
-                    Ok(response) if is_of_tls(response.status(), &error) => describe(error),
+                    Ok(response) if may_have_tls(response.status(), &error) => describe(error),
                     Ok(_) => return Ok("http"),
                     Err(other) => match (describe(error), describe(other)) {
                         (error, other) if other.is_transient() && !error.is_transient() => other,
@@ -183,9 +183,9 @@ impl Connection {
     }
 }
 
-/// Checks whether a registry may have TLS although the request with TLS had this error: a request
-/// without TLS got a response with this status.
-fn is_of_tls(status: StatusCode, error: &ureq::Error) -> bool {
+/// Checks whether a registry may have TLS although a request with TLS failed with `error`. `status`
+/// is that of the response to a request without TLS.
+fn may_have_tls(status: StatusCode, error: &ureq::Error) -> bool {
     // The usual response to a request without TLS to a port for TLS.
     status == StatusCode::BAD_REQUEST
         // A redirect to HTTPS, where the registry is slow.

@@ -48,8 +48,8 @@ pub struct Target<'n> {
 pub enum Edit<'e> {
     /// Sets an item of the `entries` of a meta, or adds one. Comments and the layout of all other
     /// items remain. If the new item differs from the old one in the value of one field, everything
-    /// else in the item remains too, except a comment on the line of the value, unless the layout
-    /// of YAML prevents this.
+    /// else in the item remains too, unless the layout of YAML prevents this. A comment on the
+    /// line of the value is removed.
     SetEntry {
         /// The meta.
         target: Target<'e>,

@@ -60,7 +60,7 @@ pub use event::last_occurrence;
 pub use failure::{Evidence, Failure, worst};
 pub use job::classify_job;
 pub use object::ObjectRef;
-pub use pod::{classify_pod, reports_unretrieved_secret, reports_unretrieved_secrets};
+pub use pod::{classify_pod, unretrieved_secrets};
 pub use reason::Reason;
 pub use remedy::Remedy;
 pub use secret::{PullSecretEntries, classify_pull_secret, read_pull_secret};

@@ -1,5 +1,7 @@
 //! Classification of pods that cannot start or that failed.
 
+use std::borrow::Cow;
+
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus, Event, Pod};
 
 use super::container::{self, State};
@@ -12,14 +14,10 @@ const PULL_FAILED: &str = "Failed to pull image";
 /// The reason of an event about pull secrets. The message contains their names.
 const SECRET_NOT_RETRIEVED: &str = "FailedToRetrieveImagePullSecret";
 
-/// Checks whether `event` reports that a kubelet failed to retrieve the pull secret `secret`.
-pub fn reports_unretrieved_secret(event: &Event, secret: &str) -> bool {
-    reports_unretrieved_secrets(event) && event::message(event).contains(secret)
-}
-
-/// Checks whether `event` reports that a kubelet failed to retrieve a pull secret.
-pub fn reports_unretrieved_secrets(event: &Event) -> bool {
-    event::reason(event) == SECRET_NOT_RETRIEVED
+/// Returns the message of an event which reports that a kubelet failed to retrieve pull secrets.
+/// The message contains their names.
+pub fn unretrieved_secrets(event: &Event) -> Option<Cow<'_, str>> {
+    (event::reason(event) == SECRET_NOT_RETRIEVED).then(|| event::message(event))
 }
 
 /// Returns what prevents `pod` from completing, or why it failed. Returns `None` if the pod makes
@@ -90,8 +88,8 @@ fn classify_pull(
             pull::classify(state, &event::message(event), image)
         })
         .unwrap_or_else(|| pull::unknown(message, image));
-    let missing = events.iter().find(|event| reports_unretrieved_secrets(event));
-    match missing.map(|event| event::message(event)).as_deref() {
+    let missing = events.iter().find_map(|event| unretrieved_secrets(event));
+    match missing.as_deref() {
         Some(missing) if failure.reason == Reason::Unauthorized => Failure::new(
             Reason::NoPullSecret,
             format!("{}, and {}", describe_unretrieved_secrets(missing), failure.message),

@@ -8,10 +8,7 @@ use kube::Api;
 use kube::api::{ListParams, LogParams, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::timeout;
-use unlade_diagnose::{
-    MAX_LOG_LINES, classify_pod, classify_pull_secret, reports_unretrieved_secret,
-    reports_unretrieved_secrets,
-};
+use unlade_diagnose::{MAX_LOG_LINES, classify_pod, classify_pull_secret, unretrieved_secrets};
 
 use super::Launch;
 use super::attempt::LaunchBaseline;
@@ -87,10 +84,11 @@ impl Launch<'_> {
         // Some registries respond to requests without credentials that the image does not exist.
         // The Secret of this launch existed before the pod, so the event means that the kubelet was
         // too slow. The launch may lack the permission to read the Secret.
-        if (is_denied || failure.reason == Reason::ImageNotFound)
-            && let Some(secret) = self.lent_secret_name()
-            && let Some((_, events)) = self.pod_events(&failure, seen).await
-            && events.iter().any(|event| reports_unretrieved_secret(event, &secret))
+        let lent = self.lent_secret_name();
+        let is_of_lent = lent.is_some() && (is_denied || failure.reason == Reason::ImageNotFound);
+        let listed = if is_of_lent { self.pod_events(&failure, seen).await } else { None };
+        if let (Some(secret), Some((_, events))) = (&lent, &listed)
+            && events.iter().filter_map(unretrieved_secrets).any(|it| it.contains(secret.as_str()))
         {
             let hint = "launch again: a busy node did not retrieve the credentials in time";
             return failure.with_transience(true).with_advice(hint, &[]);
@@ -105,8 +103,11 @@ impl Launch<'_> {
         }
         // If the launch lends credentials for the image, the registry has denied them, and a given
         // pull secret for other images is not the cause.
-        let is_covered = !is_of_tool && self.lent_secret_name().is_some();
-        let failure = if is_covered { self.denial(failure, seen).await } else { failure };
+        let is_covered = !is_of_tool && lent.is_some();
+        let failure = match listed {
+            Some((pod, events)) if is_covered => denial(failure, pod, events),
+            _ => failure,
+        };
         let api = self.api::<Secret>();
         let retrier = self.brief_retrier();
         let mut problems = Vec::new();
@@ -140,16 +141,6 @@ impl Launch<'_> {
         let Some(mut first) = problems.into_iter().next() else { return failure };
         first.evidence.message = failure.evidence.message;
         first
-    }
-
-    /// Returns the failure without what the kubelet reports about pull secrets.
-    async fn denial(&self, failure: Failure, seen: &Seen) -> Failure {
-        if failure.reason != Reason::NoPullSecret {
-            return failure;
-        }
-        let Some((pod, mut events)) = self.pod_events(&failure, seen).await else { return failure };
-        events.retain(|event| !reports_unretrieved_secrets(event));
-        classify_pod(pod, &events).unwrap_or(failure)
     }
 
     /// Returns the failure that includes the kubelet's event about a pull secret.
@@ -263,4 +254,13 @@ impl Launch<'_> {
         let reply = retrier.send(&doing, || api.patch(&attempt.job, &params, &patch)).await;
         matches!(reply, Ok(Reply::Done(_) | Reply::Missing))
     }
+}
+
+/// Returns the failure without what the kubelet reports about pull secrets.
+fn denial(failure: Failure, pod: &Pod, mut events: Vec<Event>) -> Failure {
+    if failure.reason != Reason::NoPullSecret {
+        return failure;
+    }
+    events.retain(|event| unretrieved_secrets(event).is_none());
+    classify_pod(pod, &events).unwrap_or(failure)
 }

@@ -32,17 +32,18 @@ pub(crate) async fn cancel(
     let report = Report::unobserved();
     let retrier = Retrier::new(&report, PROMPT);
     let api: Api<Job> = Api::namespaced(client.clone(), namespace);
-    // One that fails does not prevent the others.
+    let doing = format!("list the Jobs in the namespace {namespace}");
+    // A request that fails does not prevent the others. The first failure is returned.
     let mut failed = None;
     let mut jobs = Vec::new();
     for selector in label::selectors_of_jobs(config_map) {
-        let doing = format!("list the Jobs in the namespace {namespace}");
         match list_jobs(&api, &retrier, &selector, &doing).await {
             Ok(listed) => jobs.extend(listed),
-            Err(failure) => failed = failed.or(Some(failure)),
+            Err(failure) => _ = failed.get_or_insert(failure),
         }
     }
     let mut names = Vec::new();
+    // Returns whether the request succeeded.
     let mut note = |deleted: Result<Option<String>, Failure>| match deleted {
         Ok(name) => {
             names.extend(name);
@@ -64,9 +65,9 @@ pub(crate) async fn cancel(
             jobs.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name)
         };
         let is_undone = match object {
-            // No pod of the launch needs the Secret any longer, even if the Job still appears. The
-            // Secret of a caller who may not delete it stays after every launch, so this is no
-            // failure.
+            // No pod of the launch needs the Secret any longer, even if the Job still appears. If
+            // the Secret cannot be deleted, a warning is enough: a caller without this permission
+            // leaves one behind after each launch.
             Requested::Secret(name) => delete_secret(&secrets, &retrier, name, None).await,
             Requested::Job(name) => {
                 is_listed(name) || note(delete_new_job(&api, &retrier, name, launch).await)

@@ -15,9 +15,9 @@ use tracing::warn;
 
 use super::Launch;
 use super::creation::{Created, Live, Requested};
+use crate::Failure;
 use crate::call::{Reply, Retrier};
 use crate::object::{Facts, attach};
-use crate::{Failure, Reason};
 
 /// The time after which to look again for a Secret whose creation got no response. The API server
 /// stops processing a request soon after its client is gone.
@@ -133,7 +133,7 @@ impl Launch<'_> {
 
 /// Deletes a Secret. Its name is random, so it can be deleted without its uid. If the uid is
 /// unknown, the API server may still be creating the Secret, so this looks for it twice. Returns
-/// whether the Secret is gone; if not, a warning says why.
+/// whether the Secret is gone, and logs a warning if it is not.
 pub(super) async fn delete_secret(
     api: &Api<Secret>,
     retrier: &Retrier<'_>,
@@ -157,7 +157,7 @@ pub(super) async fn delete_secret(
         }
         Ok(_) => true,
         Err(failure) => {
-            let reason: Reason = failure.reason;
+            let reason = failure.reason;
             warn!(%failure, ?reason, secret = name, "the Secret stays until its owner is deleted");
             false
         }

@@ -136,8 +136,8 @@ fn is_stage(entry: &DirEntry) -> bool {
 
 /// Moves the directory `from` to `to`. An empty directory at `to` stays, because a mount point, the
 /// current directory or the target of a link cannot be replaced. It gets the files, and finally
-/// the one with the name `last`, without which they are not an image. The marker of a layout comes
-/// before it, because a directory with the marker is taken for a layout.
+/// the one with the name `last`, without which they are not an image. The marker of a layout is the
+/// last but one, because a directory with a marker is read as a layout.
 pub(crate) fn place(from: &FilePath, to: &FilePath, last: &str) -> io::Result<()> {
     if !to.is_dir() {
         return fs::rename(from, to);

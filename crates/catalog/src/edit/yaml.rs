@@ -92,8 +92,10 @@ impl<'t> List<'t> {
     ) -> Option<(Range<usize>, String)> {
         let dash = *self.items.get(index).or(self.items.last())?;
         let prefix = white_space(self.lines.get(dash)?);
-        let next = self.items.get(index + 1).copied().unwrap_or(self.end);
-        let end = end_of_item(&self.lines, dash..next, limits)?;
+        let end = match self.items.get(index + 1) {
+            Some(next) => end_of_item(&self.lines, dash..*next, limits)?,
+            None => self.end,
+        };
         if index < self.items.len()
             && let Some(field) = self.field_in_block(dash..end, item, limits, room)
         {
@@ -170,7 +172,7 @@ impl<'t> List<'t> {
     }
 }
 
-/// Returns the document that an item alone is, if a blank takes the place of its dash.
+/// Returns an item as a document of its own: a blank takes the place of its dash.
 fn item_as_document(lines: &[&str]) -> String {
     lines.concat().replacen('-', " ", 1)
 }
@@ -194,15 +196,16 @@ fn end_of_content(lines: &[&str], range: Range<usize>) -> Option<usize> {
     Some(range.start + last + 1)
 }
 
-/// Returns the line after the item at the start of `range`, which ends before what follows.
+/// Returns the line after an item. `range` begins with the item, and ends where the next content
+/// begins.
 fn end_of_item(lines: &[&str], range: Range<usize>, limits: &Limits) -> Option<usize> {
     let text = item_as_document(lines.get(range.clone())?);
     let lines: Vec<_> = text.split_inclusive('\n').collect();
     Some(range.start + end_of_field(&lines, 0..lines.len(), limits)?)
 }
 
-/// Returns the line after a field of a document, or after all fields. `range` begins with it, and
-/// ends before what follows.
+/// Returns the line after a field of a document, or after all of its fields. `range` is that of
+/// [`end_of_item`].
 fn end_of_field(lines: &[&str], range: Range<usize>, limits: &Limits) -> Option<usize> {
     let end = end_of_content(lines, range.clone())?;
     let indent = white_space(lines.get(range.start)?);
@@ -210,7 +213,7 @@ fn end_of_field(lines: &[&str], range: Range<usize>, limits: &Limits) -> Option<
     let Some(last) = lines.get(end..range.end)?.iter().rposition(is_deeper) else {
         return Some(end);
     };
-    // Lines of a text can look like comments, but comments have no meaning.
+    // The last lines of a text can look like comments, but the document differs without them.
     let without = [lines.get(..end)?.concat(), lines.get(range.end..)?.concat()].concat();
     let are_comments =
         read_only_document(&without, limits) == read_only_document(&lines.concat(), limits);
