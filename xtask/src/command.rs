@@ -3,6 +3,7 @@
 use std::{
     env,
     ffi::OsStr,
+    fs::File,
     io,
     path::Path,
     process::{Command, ExitStatus, Output, Stdio},
@@ -110,6 +111,33 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
         .stdin(Stdio::null())
         .status()
         .map_err(|source| Error::Start { program: program.clone(), source })?;
+    if status.success() { Ok(()) } else { Err(Error::Failed { program, status }) }
+}
+
+/// Runs two commands at the same time. The output of `second`, both streams, is kept in a file until
+/// `first` has ended, and then shown.
+pub(crate) fn run_both(first: &mut Command, second: &mut Command) -> Result<(), Error> {
+    let program = describe(second);
+    let path = workspace::target().join("xtask-second-command.log");
+    let file = Error::file(&path);
+    let log = File::create(&path).map_err(file)?;
+    let (stdout, stderr) = (log.try_clone().map_err(file)?, log);
+    eprintln!("\n> {program}\n(at the same time as the next command; see {})", path.display());
+    let mut child = second
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(stderr)
+        .spawn()
+        .map_err(|source| Error::Start { program: program.clone(), source })?;
+    let outcome = run(first);
+    let status =
+        child.wait().map_err(|source| Error::Start { program: program.clone(), source })?;
+    eprintln!("\n> {program}");
+    let mut log = File::open(&path).map_err(file)?;
+    // If the reader has closed the pipe, the error does not matter.
+    let _ = io::copy(&mut log, &mut io::stdout());
+    // The program that failed has reported the reason, so the first error is enough.
+    outcome?;
     if status.success() { Ok(()) } else { Err(Error::Failed { program, status }) }
 }
 

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test that this machine can run.
 
-use std::{collections::BTreeMap, env, thread};
+use std::{collections::BTreeMap, env, process::Command, thread};
 
 use unlade_testbed::{Node, Settings};
 
@@ -158,24 +158,43 @@ fn n_slow(selected: &[&Test], all: bool) -> usize {
     if all { 0 } else { selected.iter().filter(|test| test.is_slow()).count() }
 }
 
+/// Runs the tests: those on a testbed at the same time as all others, because they wait most of the
+/// time. With a filter, a single command runs all of them, because the harness runs the tests that
+/// match any of its filters.
 fn run_tests(
     arguments: &Arguments,
     plan: &Plan,
     testbed: Option<cluster::ForTests>,
     skipped: &[String],
 ) -> Result<(), Error> {
-    // Every target runs even if one fails, so that one run shows all failures.
-    let mut test = cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
-    if env::var_os(THREADS).is_none() {
-        test.env(THREADS, threads().to_string());
-    }
-    test.envs(plan.programs.iter().map(|(name, path)| (name, path)));
-    test.args(&arguments.filter).args(["--", "--include-ignored"]);
-    test.args(skipped.iter().flat_map(|name| ["--skip", name]));
-    test.args(&arguments.harness);
-    match testbed {
-        Some(testbed) => testbed.run(&mut test, command::run),
-        None => command::run(&mut test),
+    let command = |targets: Option<&str>, filter: Option<&str>, skip: Option<&str>| {
+        // Every target runs even if one fails, so that one run shows all failures.
+        let mut test = cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+        test.envs(plan.programs.iter().map(|(name, path)| (name, path)));
+        test.args(targets).args(filter).args(["--", "--include-ignored"]);
+        let skipped = skipped.iter().map(String::as_str).chain(skip);
+        test.args(skipped.flat_map(|name| ["--skip", name])).args(&arguments.harness);
+        test
+    };
+    let with_threads = |mut test: Command| {
+        if env::var_os(THREADS).is_none() {
+            test.env(THREADS, threads().to_string());
+        }
+        test
+    };
+    match (testbed, arguments.filter.as_deref()) {
+        (Some(testbed), None) => {
+            let mut others = command(None, None, Some(suite::CLUSTER));
+            // The tests in the documentation need no cluster.
+            let on_cluster = command(Some("--tests"), Some(suite::CLUSTER), None);
+            testbed.run(&mut with_threads(on_cluster), |on_cluster| {
+                command::run_both(&mut others, on_cluster)
+            })
+        }
+        (Some(testbed), filter) => {
+            testbed.run(&mut with_threads(command(None, filter, None)), command::run)
+        }
+        (None, filter) => command::run(&mut with_threads(command(None, filter, None))),
     }
 }
 
@@ -201,8 +220,8 @@ fn report(arguments: &Arguments, plan: &Plan, left_out: &[(&Test, &str)], n_slow
     }
 }
 
-/// Returns the number of threads, which is at least four, because most of the time is spent in
-/// tests that wait for a cluster.
+/// Returns the number of threads for tests on a cluster, which is at least four, because they wait
+/// most of the time.
 fn threads() -> usize {
     thread::available_parallelism().map_or(4, |n_cpus| n_cpus.get().max(4))
 }
