@@ -114,8 +114,8 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
     if status.success() { Ok(()) } else { Err(Error::Failed { program, status }) }
 }
 
-/// Runs two commands at the same time. The output of `second`, both streams, is kept in a file until
-/// `first` has ended, and then shown.
+/// Runs two commands at the same time. The output of `second`, both streams, is kept in a file
+/// until `first` has ended, and then shown.
 pub(crate) fn run_both(first: &mut Command, second: &mut Command) -> Result<(), Error> {
     let program = describe(second);
     let path = workspace::target().join("xtask-second-command.log");
@@ -136,7 +136,7 @@ pub(crate) fn run_both(first: &mut Command, second: &mut Command) -> Result<(), 
     let mut log = File::open(&path).map_err(file)?;
     // If the reader has closed the pipe, the error does not matter.
     let _ = io::copy(&mut log, &mut io::stdout());
-    // The program that failed has reported the reason, so the first error is enough.
+    // Each program has reported its failures, so one error is enough.
     outcome?;
     if status.success() { Ok(()) } else { Err(Error::Failed { program, status }) }
 }
