@@ -5,8 +5,10 @@ use std::{
     ffi::OsStr,
     fs::File,
     io,
+    panic::resume_unwind,
     path::Path,
     process::{Command, ExitStatus, Output, Stdio},
+    thread,
 };
 
 use crate::workspace;
@@ -105,40 +107,29 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
 
 /// Runs a command with the standard output and standard error of this program.
 pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
-    let program = describe(command);
-    eprintln!("\n> {program}");
-    let status = command
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|source| Error::Start { program: program.clone(), source })?;
-    if status.success() { Ok(()) } else { Err(Error::Failed { program, status }) }
+    eprintln!("\n> {}", describe(command));
+    status(command)
 }
 
-/// Runs two commands at the same time. The output of `second`, both streams, is kept in a file
-/// until `first` has ended, and then shown.
-pub(crate) fn run_both(first: &mut Command, second: &mut Command) -> Result<(), Error> {
+/// Runs two commands at the same time. Both output streams of `second` go to the file `log`, and
+/// are shown when both commands have ended.
+pub(crate) fn run_both(first: &mut Command, second: &mut Command, log: &Path) -> Result<(), Error> {
     let program = describe(second);
-    let path = workspace::target().join("xtask-second-command.log");
-    let file = Error::file(&path);
-    let log = File::create(&path).map_err(file)?;
-    let (stdout, stderr) = (log.try_clone().map_err(file)?, log);
-    eprintln!("\n> {program}\n(at the same time as the next command; see {})", path.display());
-    let mut child = second
-        .stdin(Stdio::null())
-        .stdout(stdout)
-        .stderr(stderr)
-        .spawn()
-        .map_err(|source| Error::Start { program: program.clone(), source })?;
-    let outcome = run(first);
-    let status =
-        child.wait().map_err(|source| Error::Start { program: program.clone(), source })?;
+    let error = Error::file(log);
+    let file = File::create(log).map_err(error)?;
+    second.stdout(file.try_clone().map_err(error)?).stderr(file);
+    eprintln!("\nThe output of this command goes to {}:\n> {program}", log.display());
+    let (first, second) = thread::scope(|scope| {
+        let second = scope.spawn(|| status(second));
+        let first = run(first);
+        (first, second.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
     eprintln!("\n> {program}");
-    let mut log = File::open(&path).map_err(file)?;
+    let mut file = File::open(log).map_err(error)?;
     // If the reader has closed the pipe, the error does not matter.
-    let _ = io::copy(&mut log, &mut io::stdout());
+    let _ = io::copy(&mut file, &mut io::stdout());
     // Each program has reported its failures, so one error is enough.
-    outcome?;
-    if status.success() { Ok(()) } else { Err(Error::Failed { program, status }) }
+    first.and(second)
 }
 
 /// Runs a command and returns its standard output; it shares standard error with this program.
@@ -154,6 +145,16 @@ pub(crate) fn capture(command: &mut Command) -> Result<Output, Error> {
     } else {
         Err(Error::Failed { program, status: output.status })
     }
+}
+
+/// Runs a command without showing it.
+fn status(command: &mut Command) -> Result<(), Error> {
+    let program = describe(command);
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|source| Error::Start { program: program.clone(), source })?;
+    if status.success() { Ok(()) } else { Err(Error::Failed { program, status }) }
 }
 
 /// Checks whether a program of this name is on the PATH.
@@ -173,4 +174,41 @@ pub(crate) fn describe(command: &Command) -> String {
         .chain(command.get_args())
         .map(|word| word.to_string_lossy().into_owned());
     variables.chain(words).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn two_commands_fail_if_either_fails() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("log");
+        for (first, second, expected) in [
+            ("exit 0", "exit 0", None),
+            ("exit 3", "exit 0", Some(3)),
+            ("exit 0", "exit 4", Some(4)),
+        ] {
+            let outcome = run_both(&mut shell(first), &mut shell(second), &log);
+            let code = outcome.err().map(|error| match error {
+                Error::Failed { status, .. } => status.code().unwrap(),
+                other => panic!("{other}"),
+            });
+            assert_eq!(code, expected, "{first}, {second}");
+        }
+    }
+
+    #[test]
+    fn the_output_of_the_second_command_goes_to_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("log");
+        run_both(&mut shell("exit 0"), &mut shell("echo out; echo error >&2"), &log).unwrap();
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), "out\nerror\n");
+    }
 }

@@ -9,6 +9,7 @@ use crate::{
     command::{self, Error, cargo},
     need::{Limits, Plan},
     suite::{self, Suite, Test},
+    workspace,
 };
 
 /// The variable with the number of tests that the harness runs at the same time.
@@ -158,9 +159,8 @@ fn n_slow(selected: &[&Test], all: bool) -> usize {
     if all { 0 } else { selected.iter().filter(|test| test.is_slow()).count() }
 }
 
-/// Runs the tests: those on a testbed at the same time as all others, because they wait most of the
-/// time. With a filter, a single command runs all of them, because the harness runs the tests that
-/// match any of its filters.
+/// Runs the tests on a testbed at the same time as all others, because they wait most of the time.
+/// With a filter, a single command runs all tests, because the harness combines filters with "or".
 fn run_tests(
     arguments: &Arguments,
     plan: &Plan,
@@ -182,19 +182,19 @@ fn run_tests(
         }
         test
     };
-    match (testbed, arguments.filter.as_deref()) {
-        (Some(testbed), None) => {
+    let filter = arguments.filter.as_deref();
+    let mut all = with_threads(command(None, filter, None));
+    match testbed {
+        None => command::run(&mut all),
+        Some(testbed) if filter.is_some() => testbed.run(&mut all, command::run),
+        Some(testbed) => {
             let mut others = command(None, None, Some(suite::CLUSTER));
             // The tests in the documentation need no cluster.
-            let on_cluster = command(Some("--tests"), Some(suite::CLUSTER), None);
-            testbed.run(&mut with_threads(on_cluster), |on_cluster| {
-                command::run_both(&mut others, on_cluster)
-            })
+            let mut on_cluster = with_threads(command(Some("--tests"), Some(suite::CLUSTER), None));
+            let log = workspace::target().join("cluster-tests.log");
+            testbed
+                .run(&mut on_cluster, |on_cluster| command::run_both(&mut others, on_cluster, &log))
         }
-        (Some(testbed), filter) => {
-            testbed.run(&mut with_threads(command(None, filter, None)), command::run)
-        }
-        (None, filter) => command::run(&mut with_threads(command(None, filter, None))),
     }
 }
 
