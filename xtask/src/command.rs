@@ -125,11 +125,12 @@ pub(crate) fn run_both(first: &mut Command, second: &mut Command, log: &Path) ->
         (first, second.join().unwrap_or_else(|panic| resume_unwind(panic)))
     });
     eprintln!("\n> {program}");
-    let mut file = File::open(log).map_err(error)?;
-    // If the reader has closed the pipe, the error does not matter.
-    let _ = io::copy(&mut file, &mut io::stdout());
+    // If the reader of the output has closed the pipe, the error does not matter.
+    let shown = File::open(log).map_err(error).map(|mut file| {
+        let _ = io::copy(&mut file, &mut io::stdout());
+    });
     // Each program has reported its failures, so one error is enough.
-    first.and(second)
+    first.and(second).and(shown)
 }
 
 /// Runs a command and returns its standard output; it shares standard error with this program.
