@@ -79,8 +79,11 @@ fn command(words: &[&str]) -> Result<(), Box<dyn Error>> {
             }
             let file = Path::new(directory).join("input");
             fs::write(&file, input)?;
-            let arguments = ["run".into(), family.entry.to_string(), file.display().to_string()];
-            writeln!(output, "{}", json!({"program": "hostile", "arguments": arguments}))?;
+            if !family.entry.builds_an_image() {
+                let arguments =
+                    ["run".into(), family.entry.to_string(), file.display().to_string()];
+                writeln!(output, "{}", json!({"program": "hostile", "arguments": arguments}))?;
+            }
         }
         ["seeds", directory] => write_seeds(directory.as_ref())?,
         _ => return Err("entries | families | input | run | each | runs | seeds".into()),

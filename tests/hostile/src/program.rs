@@ -111,19 +111,30 @@ pub fn write(entry: Entry, input: &[u8], directory: &Path) -> io::Result<Vec<Run
             Ok(vec![unpack(format!("oci:{}", path.display()))])
         }
         Entry::OciArchive => {
-            archive(directory, "oci-archive", input, |it| image::archive(&image::layout(it)))
+            let path = directory.join("image.tar");
+            write_file(&path, &image_file(input, |it| image::archive(&image::layout(it))))?;
+            Ok(vec![unpack(format!("oci-archive:{}", path.display()))])
         }
-        Entry::DockerArchive => {
-            archive(directory, "docker-archive", input, |it| image::archive(&image::docker(it)))
-        }
+        Entry::DockerArchive => Ok(vec![unpack(docker_archive(directory, input)?)]),
         Entry::Tar => {
             let template = image::over_bundle(input);
-            archive(directory, "docker-archive", &template, |it| image::archive(&image::docker(it)))
+            let path = docker_archive(directory, &template)?;
+            let mut plain = input.to_vec();
+            if !image::is_compressed(input) {
+                tape::mend(&mut plain);
+            }
+            let tar = directory.join("bundle.tar");
+            write_file(&tar, &plain)?;
+            Ok(vec![unpack(path), unpack(tar.display().to_string())])
+        }
+        Entry::Extract => {
+            let path = docker_archive(directory, &image::over_catalog(input))?;
+            let arguments = vec!["catalog".into(), "validate".into(), path];
+            Ok(vec![Run { program: Program::Unlade, arguments }])
         }
         Entry::ApiResponse
         | Entry::Call
         | Entry::Certificates
-        | Entry::Extract
         | Entry::Kubeconfig
         | Entry::Credentials
         | Entry::Manifest
@@ -215,15 +226,11 @@ fn config_map(directory: &Path, json: &[u8]) -> io::Result<Vec<Run>> {
     Ok(["json", "yaml"].map(run).into())
 }
 
-fn archive(
-    directory: &Path,
-    transport: &str,
-    input: &[u8],
-    build: fn(&[u8]) -> Vec<u8>,
-) -> io::Result<Vec<Run>> {
+/// Writes a docker archive, and returns its name with the transport.
+fn docker_archive(directory: &Path, input: &[u8]) -> io::Result<String> {
     let path = directory.join("image.tar");
-    write_file(&path, &image_file(input, build))?;
-    Ok(vec![unpack(format!("{transport}:{}", path.display()))])
+    write_file(&path, &image_file(input, |it| image::archive(&image::docker(it))))?;
+    Ok(format!("docker-archive:{}", path.display()))
 }
 
 /// Returns the catalog with an `x` for the last digit of each number that ends in 1. About a tenth

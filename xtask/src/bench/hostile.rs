@@ -24,8 +24,8 @@ const END: (u64, u64) = (60, 8 << 10);
 
 /// Runs the real programs on every family of hostile inputs, and measures processor time and
 /// resident memory of each: `unlade unpack`, `unlade load`, `unlade catalog`, `unlade-unpacker
-/// serve --dry-run`, `unlade-server --cache-only`, and the readers alone if no program reads such
-/// an input from a file.
+/// serve --dry-run`, `unlade-server --cache-only`. Also runs the readers alone, except those of
+/// images: to make an image of an input costs as much as to read it.
 ///
 /// Prints a Markdown table of the runs that take more than 5 seconds or 256 MiB, and fails if
 /// there are any.

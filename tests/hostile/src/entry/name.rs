@@ -7,7 +7,7 @@ use unlade_name::ImageReference;
 use unlade_oci::{Platform, Source};
 use unlade_unpacker::fuzz;
 
-use super::explain;
+use super::{CHECKED_AGAIN, explain};
 
 /// The maximum length of a range that is also read twice in one text, in bytes.
 const HALF_OF_A_RANGE: usize = version::range::MAX_LEN / 2 - 8;
@@ -45,6 +45,7 @@ pub(super) fn reference(input: &[u8]) {
     let arguments: Vec<_> = text.lines().collect();
     let parse = |arguments: &[&str]| fuzz::arguments(arguments.iter().map(OsString::from));
     if let (Ok(command), [first, option, value, rest @ ..]) = (parse(&arguments), &*arguments)
+        && input.len() <= CHECKED_AGAIN
         && option.starts_with("--")
         && !option.contains('=')
     {

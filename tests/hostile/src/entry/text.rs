@@ -63,6 +63,9 @@ fn decoded_is_json(input: &[u8], limits: &yaml::Limits) {
         && let Some(object) = decoded.object
     {
         let json = object.root().to_json();
+        if input.len() > CHECKED_AGAIN {
+            return;
+        }
         match serde_json::from_str::<Value>(&json) {
             Ok(_) => {}
             // serde_json refuses more than 128 levels, and numbers that do not fit in a float.
@@ -79,8 +82,8 @@ pub(super) fn json(input: &[u8]) {
     let limits = Limits::default().yaml;
     decoded_is_json(input, &limits);
     let text = String::from_utf8_lossy(input);
-    let value = serde_json::from_str::<Value>(&text).ok();
-    let value = value.filter(|_| input.len() <= CHECKED_AGAIN);
+    let is_checked = input.len() <= CHECKED_AGAIN;
+    let value = is_checked.then(|| serde_json::from_str::<Value>(&text).ok()).flatten();
     // These characters end a line in YAML, even in quoted scalars.
     let has_breaks = text.contains(['\u{85}', '\u{2028}', '\u{2029}']);
     match (constraint::parse(&text), &value) {
