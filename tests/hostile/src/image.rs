@@ -194,6 +194,15 @@ fn diff(layer: &[u8]) -> Option<String> {
     }
 }
 
+/// Returns the layer; if it is plain, with valid checksums in its headers.
+pub(crate) fn layer(bytes: &[u8]) -> Vec<u8> {
+    let mut layer = bytes.to_vec();
+    if !is_compressed(&layer) {
+        tape::mend(&mut layer);
+    }
+    layer
+}
+
 /// Checks whether a layer begins like compressed data. A stream of zstd can begin with a
 /// skippable frame.
 pub(crate) fn is_compressed(layer: &[u8]) -> bool {

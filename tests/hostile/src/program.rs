@@ -119,12 +119,8 @@ pub fn write(entry: Entry, input: &[u8], directory: &Path) -> io::Result<Vec<Run
         Entry::Tar => {
             let template = image::over_bundle(input);
             let path = docker_archive(directory, &template)?;
-            let mut plain = input.to_vec();
-            if !image::is_compressed(input) {
-                tape::mend(&mut plain);
-            }
             let tar = directory.join("bundle.tar");
-            write_file(&tar, &plain)?;
+            write_file(&tar, &image::layer(input))?;
             Ok(vec![unpack(path), unpack(tar.display().to_string())])
         }
         Entry::Extract => {

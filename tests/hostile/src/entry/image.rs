@@ -14,7 +14,6 @@ use unlade_oci::tar_reader;
 use super::{CHECKED_AGAIN, explain};
 use crate::image;
 use crate::program::image_file;
-use crate::tape::mend;
 
 /// Reads an image layout, and its manifest and blobs as a directory of the transport `dir:`.
 pub(super) fn layout(input: &[u8]) {
@@ -49,13 +48,9 @@ fn docker(template: &[u8]) -> Option<Image> {
 /// compressed form are the same.
 pub(super) fn tar(input: &[u8]) {
     let found = docker(&image::over_bundle(input));
-    let is_compressed = image::is_compressed(input);
-    let mut plain = input.to_vec();
-    if !is_compressed {
-        mend(&mut plain);
-    }
+    let plain = image::layer(input);
     read_as_directory(&plain);
-    if input.len() > CHECKED_AGAIN || is_compressed {
+    if input.len() > CHECKED_AGAIN || image::is_compressed(input) {
         return;
     }
     entries_are_in_the_stream(&plain);
