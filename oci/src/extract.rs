@@ -1,19 +1,19 @@
 //! [`extract`]: writes a directory of an image to disk, such as the catalog in a catalog image.
 //!
-//! The files of each layer are first stored under numbers. After all layers are read, and all of
-//! them match their digests, the tree is created from the files that remain. So no entry of a layer
-//! is ever written through a link of another layer.
+//! The files of all layers are first stored one after another in a single file. After all layers
+//! are read, and all of them match their digests, the tree is created from the files that remain. So
+//! no entry of a layer is ever written through a link of another layer, and a file that layers
+//! replace many times is created only once.
 
 mod create;
+mod stored;
 mod tree;
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path as FilePath, PathBuf};
 
-use unlade_directory::{CopyError, copy_file};
-
 use self::create::create;
+use self::stored::Stored;
 use self::tree::{Node, Tree};
 use crate::budget::Budget;
 use crate::image::{self, each_layer, find_manifest};
@@ -153,10 +153,7 @@ fn write(
     let root = path::normalize(named.as_bytes())
         .filter(|root| !is_inside_whiteout(root))
         .ok_or_else(not_a_directory)?;
-    let staged = into.join("files");
-    let fails = |source| refused(Error::Write { path: into.to_owned(), source });
-    fs::create_dir(&staged).map_err(fails)?;
-    let mut extraction = Extraction::new(&root, &staged, budget);
+    let mut extraction = Extraction::new(&root, into, budget).map_err(refused)?;
     each_layer(store, &manifest.layers, budget, |layer, tar| {
         extraction.push(tar).map_err(|error| match error {
             Error::Read(source) => {
@@ -169,23 +166,17 @@ fn write(
         return Err(not_a_directory());
     }
     let path = into.join("directory");
-    create(&extraction.tree, &root, &staged, &path).map_err(refused)?;
-    fs::remove_dir_all(&staged).map_err(fails)?;
+    create(&extraction.tree, &root, &extraction.stored, &path).map_err(refused)?;
     Ok(Extracted { path, digest: manifest.digest.clone() })
 }
 
 struct Extraction<'a> {
     /// The path of the directory in the image.
     root: &'a [u8],
-    /// The directory with the files, each named by a number.
-    staged: &'a FilePath,
     budget: &'a Budget,
     tree: Tree,
     links: Links,
-    /// The number of the files that were stored.
-    files: usize,
-    /// The size of these files, in bytes.
-    size: u64,
+    stored: Stored,
     /// The number of files and directories that the entries so far can create.
     created: usize,
     /// The path that was counted last.
@@ -193,9 +184,9 @@ struct Extraction<'a> {
 }
 
 impl<'a> Extraction<'a> {
-    fn new(root: &'a [u8], staged: &'a FilePath, budget: &'a Budget) -> Self {
+    fn new(root: &'a [u8], into: &FilePath, budget: &'a Budget) -> Result<Self, Error> {
         let (tree, links, previous) = (Tree::default(), Links::default(), Path::new());
-        Self { root, staged, budget, tree, links, files: 0, size: 0, created: 0, previous }
+        Ok(Self { root, budget, tree, links, stored: Stored::new(into)?, created: 0, previous })
     }
 
     /// Applies a layer to those below it.
@@ -297,7 +288,7 @@ impl<'a> Extraction<'a> {
             Kind::File if entry.path.ends_with(b"/") => {
                 return Err(entry_error(path, "is a file whose path ends in a slash"));
             }
-            Kind::File if is_inside => self.store(entry, path)?,
+            Kind::File if is_inside => Node::File(self.stored.push(entry, path)?),
             Kind::Symlink if is_inside => {
                 self.budget.count_name(&entry.link)?;
                 Node::Link(self.relative(&entry.link, directory))
@@ -326,22 +317,6 @@ impl<'a> Extraction<'a> {
         is_beneath(path, self.root)
     }
 
-    fn store<R: Read>(&mut self, entry: &mut Entry<'_, R>, path: &[u8]) -> Result<Node, Error> {
-        self.size = self.size.saturating_add(entry.size);
-        if self.size > limit::EXTRACTED {
-            return Err(Error::TooLarge { path: path::display(path) });
-        }
-        let (number, size) = (self.files, entry.size);
-        self.files += 1;
-        let file = self.staged.join(number.to_string());
-        let fails = |source| Error::Write { path: file.clone(), source };
-        let mut output = File::create(&file).map_err(fails)?;
-        if write_file(entry, &mut output, fails)? != size {
-            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
-        }
-        Ok(Node::File(number))
-    }
-
     /// Returns the target of a link in `directory`. An absolute path in the directory that is
     /// extracted becomes relative, unless it contains `..`, which can follow another link.
     fn relative(&self, target: &[u8], directory: &[u8]) -> Path {
@@ -365,19 +340,6 @@ fn is_beneath(path: &[u8], above: &[u8]) -> bool {
         Some(rest) => rest.starts_with(b"/"),
         None => false,
     }
-}
-
-/// Copies `from` to `to`, and returns the number of bytes. An error of `to` is passed to `fails`,
-/// so that it is not reported as a damaged layer.
-fn write_file(
-    from: &mut dyn Read,
-    to: &mut dyn Write,
-    fails: impl Fn(io::Error) -> Error,
-) -> Result<u64, Error> {
-    copy_file(from, to).map_err(|error| match error {
-        CopyError::Read(source) => source.into(),
-        CopyError::Write(source) => fails(source),
-    })
 }
 
 /// Returns the part of `path` below `root`.

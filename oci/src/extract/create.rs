@@ -1,4 +1,4 @@
-//! [`create`]: creates a directory from the files that were stored.
+//! [`create`]: creates a directory with the contents that were stored.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -8,15 +8,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::Path as FilePath;
 
+use super::stored::Stored;
 use super::tree::{Node, Tree};
 use super::{Error, below, is_beneath};
 
 /// Creates what `tree` has beneath `root` in the new directory `to`: first the directories and the
-/// files, which are moved from `staged`, and then the links.
+/// files, with their contents in `stored`, and then the links.
 pub(super) fn create(
     tree: &Tree,
     root: &[u8],
-    staged: &FilePath,
+    stored: &Stored,
     to: &FilePath,
 ) -> Result<(), Error> {
     let place = |path: &[u8]| to.join(OsStr::from_bytes(below(path, root)));
@@ -26,18 +27,18 @@ pub(super) fn create(
     };
     fs::create_dir(to).map_err(|source| Error::Write { path: to.to_owned(), source })?;
     let inside = || tree.nodes().filter(|(path, _)| is_beneath(path, root));
-    let mut moved = HashMap::new();
+    let mut written = HashMap::new();
     for (path, node) in inside() {
         match node {
             Node::Directory => write(path, &|at| fs::create_dir_all(at))?,
             Node::File(number) => {
                 // Several names can share a file.
-                let other = moved.insert(number, path);
+                let other = written.insert(number, path);
                 write(path, &|at| {
                     at.parent().map_or(Ok(()), fs::create_dir_all)?;
                     match other {
                         Some(other) => fs::hard_link(place(other), at),
-                        None => fs::rename(staged.join(number.to_string()), at),
+                        None => stored.write(*number, at),
                     }
                 })?;
             }

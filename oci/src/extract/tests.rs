@@ -13,10 +13,9 @@ fn push(root: &str, names: u64, entries: &[Raw<'_>]) -> Result<Tree, Error> {
 }
 
 fn push_all(root: &str, names: u64, layers: &[&[Raw<'_>]]) -> Result<Tree, Error> {
-    let staged = tempfile::tempdir().unwrap();
+    let into = tempfile::tempdir().unwrap();
     let budget = Budget::new(Limits { names, ..Limits::default() });
-    let (root, staged) = (root.as_bytes(), staged.path());
-    let mut extraction = Extraction::new(root, staged, &budget);
+    let mut extraction = Extraction::new(root.as_bytes(), into.path(), &budget)?;
     for layer in layers {
         extraction.push(&mut tar(layer).as_slice())?;
     }
@@ -170,32 +169,16 @@ fn whiteouts_count_as_names() {
 }
 
 #[test]
-fn a_full_disk_is_not_a_damaged_layer() {
-    struct Full;
-    impl Write for Full {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            Err(io::ErrorKind::StorageFull.into())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    struct Damaged;
-    impl Read for Damaged {
-        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-            Err(io::ErrorKind::InvalidData.into())
-        }
-    }
-    let fails = |source| Error::Write { path: PathBuf::from("x"), source };
-    let error = write_file(&mut &b"x"[..], &mut Full, fails).unwrap_err();
-    assert!(matches!(error, Error::Write { .. }), "{error}");
-    let error = write_file(&mut Damaged, &mut Full, fails).unwrap_err();
-    assert!(matches!(error, Error::Read(_)), "{error}");
-    let text = b"text".repeat(5_000);
-    let mut written = Vec::new();
-    assert_eq!(write_file(&mut text.as_slice(), &mut written, fails).unwrap(), 20_000);
-    assert_eq!(written, text);
+fn no_file_is_created_for_an_entry_that_a_later_one_can_replace() {
+    let into = tempfile::tempdir().unwrap();
+    let budget = Budget::new(Limits::default());
+    let mut extraction = Extraction::new(b"configs", into.path(), &budget).unwrap();
+    let again = [("configs/a", EntryType::Regular, ""); 10];
+    extraction.push(&mut tar(&again).as_slice()).unwrap();
+    assert_eq!(std::fs::read_dir(into.path()).unwrap().count(), 0);
+    let directory = into.path().join("directory");
+    create(&extraction.tree, b"configs", &extraction.stored, &directory).unwrap();
+    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 1);
 }
 
 #[test]
