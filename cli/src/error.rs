@@ -77,6 +77,13 @@ pub(crate) enum Error {
     /// A catalog was not read.
     #[error(transparent)]
     Catalog(#[from] unlade_catalog_directory::Error),
+    /// A catalog cannot be compared with another one.
+    #[error("failed to compare the catalog {catalog}")]
+    Compare {
+        catalog: String,
+        #[source]
+        source: unlade_catalog::diff::SnapshotTooLarge,
+    },
     /// A catalog is not accepted.
     #[error(transparent)]
     Problem(#[from] ProblemError),

@@ -1,19 +1,19 @@
 //! [`extract`]: writes a directory of an image to disk, such as the catalog in a catalog image.
 //!
-//! The files of all layers are first stored one after another in a single file. After all layers
-//! are read, and all of them match their digests, the tree is created from the files that remain. So
-//! no entry of a layer is ever written through a link of another layer, and a file that layers
-//! replace many times is created only once.
+//! The contents of the files of all layers are first stored one after another in a single file.
+//! After all layers are read, and all of them match their digests, the tree is created with the
+//! files that remain. So no entry of a layer is ever written through a link of another layer, and a
+//! file that layers replace many times is created only once.
 
+mod content;
 mod create;
-mod stored;
 mod tree;
 
 use std::io::{self, Read};
 use std::path::{Path as FilePath, PathBuf};
 
+use self::content::Contents;
 use self::create::create;
-use self::stored::Stored;
 use self::tree::{Node, Tree};
 use crate::budget::Budget;
 use crate::image::{self, each_layer, find_manifest};
@@ -166,7 +166,7 @@ fn write(
         return Err(not_a_directory());
     }
     let path = into.join("directory");
-    create(&extraction.tree, &root, &extraction.stored, &path).map_err(refused)?;
+    create(&extraction.tree, &root, &extraction.contents, &path).map_err(refused)?;
     Ok(Extracted { path, digest: manifest.digest.clone() })
 }
 
@@ -176,7 +176,7 @@ struct Extraction<'a> {
     budget: &'a Budget,
     tree: Tree,
     links: Links,
-    stored: Stored,
+    contents: Contents,
     /// The number of files and directories that the entries so far can create.
     created: usize,
     /// The path that was counted last.
@@ -186,7 +186,7 @@ struct Extraction<'a> {
 impl<'a> Extraction<'a> {
     fn new(root: &'a [u8], into: &FilePath, budget: &'a Budget) -> Result<Self, Error> {
         let (tree, links, previous) = (Tree::default(), Links::default(), Path::new());
-        Ok(Self { root, budget, tree, links, stored: Stored::new(into)?, created: 0, previous })
+        Ok(Self { root, budget, tree, links, contents: Contents::new(into)?, created: 0, previous })
     }
 
     /// Applies a layer to those below it.
@@ -288,7 +288,7 @@ impl<'a> Extraction<'a> {
             Kind::File if entry.path.ends_with(b"/") => {
                 return Err(entry_error(path, "is a file whose path ends in a slash"));
             }
-            Kind::File if is_inside => Node::File(self.stored.push(entry, path)?),
+            Kind::File if is_inside => Node::File(self.contents.push(entry, path)?),
             Kind::Symlink if is_inside => {
                 self.budget.count_name(&entry.link)?;
                 Node::Link(self.relative(&entry.link, directory))

@@ -43,11 +43,12 @@ pub const PART: u64 = 16;
 pub const PLACE: u64 = 128;
 
 /// The maximum size of the files of a directory that is written to disk, in bytes, in all layers
-/// together. The largest catalogs have about 100 MB.
+/// together. The disk holds them twice while they are written. The largest catalogs have about 100
+/// MB.
 pub const EXTRACTED: u64 = 4 << 30;
 /// The maximum number of files, directories and links that are created for a directory that is
-/// written to disk. The system takes about 100 µs for each. The largest catalogs have some
-/// thousands: at most one file for each bundle.
+/// written to disk. The system takes about 30 µs for each, and ext4 takes up to a
+/// millisecond after many other files were deleted. The largest catalogs have some thousands: at most one file for each bundle.
 pub const CREATED: usize = 20_000;
 /// The maximum number of files of an archive around an image. Their names are kept in memory.
 pub const FILES: usize = 50_000;

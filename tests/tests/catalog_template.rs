@@ -76,7 +76,7 @@ fn every_template_is_rendered_as_by_opm() {
         let metas = template::render(fs::File::open(&path).unwrap(), None, &limits.catalog, render);
         let graph = metas.ok().map(|metas| {
             let style = Style { v0_semantics: true, ..Style::default() };
-            let catalog = template::catalog(&metas, name, &limits.catalog);
+            let catalog = template::catalog(&metas, name, &limits.catalog).unwrap();
             mermaid::write(&catalog, &Selection::default(), &style).unwrap()
         });
         if graph != golden.mermaid.text {

@@ -49,6 +49,7 @@ impl super::Error {
             Self::Copy { source, .. } => source.into(),
             Self::Build(source) | Self::Extend { source, .. } => source.into(),
             Self::Catalog(error) => error.into(),
+            Self::Compare { .. } => Exit::TooLarge,
             Self::Change(error) => error.into(),
             Self::Problem(error) => error.into(),
             Self::Migrate(error) => error.into(),

@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 
 use opened::{Input, Opened};
 use unlade_bundle::source;
-use unlade_catalog::{Catalog, File, Meta, Place, Problem};
+use unlade_catalog::{Catalog, File, FileReader, Meta, Place, Problem};
 use visit::read_and_visit;
 
 pub use change::{ChangeError, Changes};
@@ -130,6 +130,12 @@ pub enum Error {
         /// [`Limits::bytes`].
         limit: u64,
     },
+    /// The names, images, entries and other texts that the rules need are too large together.
+    #[error("the names, images and entries of the catalog need more than {limit} bytes of memory")]
+    Records {
+        /// [`unlade_catalog::Limits::records`].
+        limit: usize,
+    },
     /// An `.indexignore`, or one of the [`files`], cannot be read.
     #[error("failed to read {path}")]
     File {
@@ -188,6 +194,7 @@ impl Error {
         match self {
             Self::Entries { .. }
             | Self::Size { .. }
+            | Self::Records { .. }
             | Self::Patterns { .. }
             | Self::PatternSize { .. }
             | Self::Paths { .. }
@@ -210,7 +217,7 @@ pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
         root,
         limits,
         &Texts::new(),
-        |path, file, limits, _| File::read(path, file, limits),
+        |path, file, reader, _| reader.read(path, file),
         Catalog::validate,
     )
 }
@@ -232,8 +239,8 @@ pub fn visit_metas(
     limits: &Limits,
     visit: impl Fn(Meta, &Place) + Sync,
 ) -> Result<Vec<Problem>, Error> {
-    let read = |path: &str, file: Input<'_>, limits: &_, is_thread_idle| {
-        read_and_visit(&visit, is_thread_idle, |visit| File::read_each(path, file, limits, visit))
+    let read = |path: &str, file: Input<'_>, reader: &FileReader<'_>, is_thread_idle| {
+        read_and_visit(&visit, is_thread_idle, |visit| reader.read_each(path, file, visit))
     };
     let reading = read_files(root, limits, &Texts::new(), read, Catalog::loading_problems)?;
     Ok(reading.problems)
@@ -287,8 +294,8 @@ fn validate_changed(
     changed: &Texts,
     visit: impl Fn(Meta, &Place) + Sync,
 ) -> Result<Reading, Error> {
-    let read = |path: &str, file: Input<'_>, limits: &_, is_thread_idle| {
-        read_and_visit(&visit, is_thread_idle, |visit| File::read_with(path, file, limits, visit))
+    let read = |path: &str, file: Input<'_>, reader: &FileReader<'_>, is_thread_idle| {
+        read_and_visit(&visit, is_thread_idle, |visit| reader.read_with(path, file, visit))
     };
     read_files(root, limits, changed, read, Catalog::validate)
 }
@@ -298,19 +305,24 @@ fn read_files<'t>(
     root: &Path,
     limits: &Limits,
     changed: &'t Texts,
-    read: impl Fn(&str, Input<'t>, &unlade_catalog::Limits, bool) -> File + Sync,
+    read: impl Fn(&str, Input<'t>, &FileReader<'_>, bool) -> File + Sync,
     check: impl Fn(&Catalog) -> Vec<Problem>,
 ) -> Result<Reading, Error> {
     let opened = Opened::new(root, limits, changed)?;
     let is_thread_idle = opened.files().len().saturating_mul(2) <= limits.threads.get();
     let file_limits = limits.catalog.shared_by(opened.files().len(), opened.size());
+    let reader = FileReader::new(&file_limits);
     let read = |path: &String| match opened.open(path) {
-        Ok(file) => read(path, file, &file_limits, is_thread_idle),
+        _ if reader.is_full() => File::default(),
+        Ok(file) => read(path, file, &reader, is_thread_idle),
         Err(message) => File::unreadable(path, message),
     };
     let mut catalog = Catalog::default();
     for file in unlade_parallel::map(opened.files(), limits.threads.get(), read) {
         catalog.add(file);
+    }
+    if reader.is_full() {
+        return Err(Error::Records { limit: file_limits.records });
     }
     let problems = locate_and_sort(check(&catalog), |path| opened.open(path), &file_limits);
     Ok(Reading { catalog, problems, n_files: opened.files().len() })

@@ -147,6 +147,20 @@ fn limits_are_enforced() {
 }
 
 #[test]
+fn records_of_all_files_together_are_limited() {
+    let root = write(&[("a", &package("a")), ("b", &package("b"))]);
+    let mut limits = Limits::default();
+    limits.catalog.records = 1_000;
+    let error = read(root.path(), &limits).unwrap_err();
+    assert!(matches!(error, Error::Records { limit: 1_000 }), "{error}");
+    assert!(error.is_limit());
+    let error = visit_metas(root.path(), &limits, |_, _| {}).unwrap_err();
+    assert!(matches!(error, Error::Records { limit: 1_000 }), "{error}");
+    limits.catalog.records = 10_000;
+    assert_eq!(read(root.path(), &limits).unwrap().problems, []);
+}
+
+#[test]
 fn patterns_are_counted_before_they_are_kept() {
     let long = format!("{}\n", "a/*".repeat(20_000));
     let root = write(&[(".indexignore", &long.repeat(17)), ("b", ""), (".indexignored", "")]);

@@ -11,9 +11,10 @@
 //!     });
 //!     snapshot.into_inner()
 //! };
-//! let changes = compare(&snapshot("stable"), &snapshot("fast"));
+//! let changes = compare(&snapshot("stable"), &snapshot("fast"))?;
 //! assert_eq!(changes[0].subject.describe(), "default channel");
 //! assert_eq!(changes[0].new.as_deref(), Some("fast"));
+//! # Ok::<(), unlade_catalog::diff::SnapshotTooLarge>(())
 //! ```
 
 mod change;
@@ -23,7 +24,7 @@ mod snapshot;
 
 use change::Changes;
 pub use change::{Change, Subject};
-pub use snapshot::Snapshot;
+pub use snapshot::{Snapshot, SnapshotTooLarge};
 
 /// The maximum number of changes that are listed. A catalog of some megabytes can have millions.
 pub const MAX_CHANGES: usize = 100_000;
@@ -40,14 +41,20 @@ pub const MAX_CHANGE_TEXT: usize = 16 << 20;
 ///
 /// The parts of a package, a channel or a bundle that was added or removed are not listed, except
 /// the channels, bundles, deprecations and other metas of a package.
-pub fn compare(old: &Snapshot, new: &Snapshot) -> Vec<Change> {
+///
+/// # Errors
+///
+/// Returns an error if a snapshot is incomplete because it would be too large.
+pub fn compare(old: &Snapshot, new: &Snapshot) -> Result<Vec<Change>, SnapshotTooLarge> {
+    old.check_complete()?;
+    new.check_complete()?;
     let mut changes = Changes::default();
     for (key, old, new) in part::pairs(old.parts(), new.parts()) {
         if old != new {
             part::compare(key, &old, &new, &mut changes);
         }
     }
-    changes.into_vec()
+    Ok(changes.into_vec())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! [`File`]: reads one file of a catalog.
+//! [`File`]: what one file of a catalog contains.
 
 use std::{collections::HashSet, io::Read, sync::Arc};
 
@@ -10,6 +10,7 @@ use crate::{
     check::bundle,
     meta::items,
     problem::{Place, Problem, Problems},
+    reader::FileReader,
     record::{Bundle, Channel, Deprecations, Package},
     rule::Rule,
     shape::{self, Shape, format_path},
@@ -35,13 +36,16 @@ pub struct File {
     pub(crate) problems: Problems,
     /// Whether the file has documents that are not in the lists above.
     pub(crate) is_incomplete: bool,
+    /// The memory of the lists above, in bytes.
+    memory: usize,
 }
 
 impl File {
     /// Reads a file. `path` is its path relative to the catalog, for messages. Only one document at
-    /// a time is in memory.
-    pub fn read(path: &str, input: impl Read, limits: &Limits) -> Self {
-        Self::walk(path, input, limits, true, |_, _| {})
+    /// a time is in memory. The limits apply to this file alone; use a [`FileReader`] for the files
+    /// of a catalog.
+    pub fn read(path: impl Into<Arc<str>>, input: impl Read, limits: &Limits) -> Self {
+        FileReader::new(limits).read(path, input)
     }
 
     /// Reads a file as [`read`](Self::read) does, and calls `visit` with each meta that upstream
@@ -62,33 +66,24 @@ impl File {
     /// assert_eq!(metas[1].to_json(), json);
     /// ```
     pub fn read_each(
-        path: &str,
+        path: impl Into<Arc<str>>,
         input: impl Read,
         limits: &Limits,
         visit: impl FnMut(Meta, &Place),
     ) -> Self {
-        Self::walk(path, input, limits, false, visit)
+        FileReader::new(limits).read_each(path, input, visit)
     }
 
-    /// Reads a file as [`read`](Self::read) does, and calls `visit` as
-    /// [`read_each`](Self::read_each) does.
-    pub fn read_with(
-        path: &str,
+    /// Reads a file, calls `visit` with each meta that upstream can load, and keeps records if
+    /// `keep` is set.
+    pub(crate) fn walk(
+        path: &Arc<str>,
         input: impl Read,
-        limits: &Limits,
-        visit: impl FnMut(Meta, &Place),
-    ) -> Self {
-        Self::walk(path, input, limits, true, visit)
-    }
-
-    fn walk(
-        path: &str,
-        input: impl Read,
-        limits: &Limits,
+        file_reader: &FileReader<'_>,
         keep: bool,
         mut visit: impl FnMut(Meta, &Place),
     ) -> Self {
-        let (mut file, path) = (Self::default(), Arc::from(path));
+        let (mut file, limits) = (Self::default(), file_reader.limits());
         let reader = Reader::new(&limits.document);
         let mut documents = Documents::new(input, &reader);
         loop {
@@ -96,11 +91,11 @@ impl File {
                 Ok(Some(part)) => part,
                 Ok(None) => return file,
                 Err(error) => {
-                    file.fail(stream_problem(&path, &error));
+                    file.fail(stream_problem(path, &error));
                     return file;
                 }
             };
-            let place = Place::document(&path, part.line);
+            let place = Place::document(path, part.line);
             file.n_metas += 1;
             if file.n_metas > limits.metas {
                 let message = format!("the file has more than {} documents", limits.metas);
@@ -120,7 +115,19 @@ impl File {
                     match Meta::from_tree(document.tree) {
                         Err(error) => file.fail(meta_problem(place, &error)),
                         Ok(meta) => {
-                            if file.add(&meta, &place, &reader, keep) {
+                            let before = file.memory;
+                            let is_loadable = file.add(&meta, &place, &reader, keep);
+                            let record_memory = file.memory - before;
+                            if !file_reader.count_meta(&meta, record_memory) {
+                                let message = format!(
+                                    "the names, images and entries of the catalog need more than \
+                                     {} bytes of memory",
+                                    limits.records
+                                );
+                                file.fail(Problem::new(Rule::Limit, place, message));
+                                return file;
+                            }
+                            if is_loadable {
                                 visit(meta, &place);
                             }
                         }
@@ -163,14 +170,23 @@ impl File {
                     is_loadable = !rules.any(Rule::prevents_loading);
                     self.problems.append(problems);
                 }
-                self.bundles.extend(keep.then_some(bundle));
+                if keep {
+                    self.memory += bundle.memory();
+                    self.bundles.push(bundle);
+                }
             }
             _ if !keep => {}
-            PACKAGE => self.packages.push(Package::new(value, place.clone())),
+            PACKAGE => {
+                let package = Package::new(value, place.clone());
+                self.memory += package.memory();
+                self.packages.push(package);
+            }
             CHANNEL => {
                 let name = |entry| (str_of(Some(entry), "name"), "");
                 let n_entries = self.limit_entries(meta, place, Rule::BundleName, name);
-                self.channels.push(Channel::new(value, place.clone(), n_entries));
+                let channel = Channel::new(value, place.clone(), n_entries);
+                self.memory += channel.memory();
+                self.channels.push(channel);
             }
             DEPRECATIONS => {
                 let name = |entry| {
@@ -178,7 +194,9 @@ impl File {
                     (str_of(reference, "schema"), str_of(reference, "name"))
                 };
                 let n_entries = self.limit_entries(meta, place, Rule::DeprecationReference, name);
-                self.deprecations.push(Deprecations::new(value, place.clone(), n_entries));
+                let deprecations = Deprecations::new(value, place.clone(), n_entries);
+                self.memory += deprecations.memory();
+                self.deprecations.push(deprecations);
             }
             _ => {}
         }

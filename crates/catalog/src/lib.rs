@@ -37,6 +37,7 @@ mod name;
 mod object;
 mod problem;
 mod rank;
+mod reader;
 mod record;
 mod release;
 pub mod render;
@@ -53,6 +54,7 @@ pub use meta::{Meta, MetaError};
 pub use name::Names;
 pub use problem::{MAX_PROBLEM_TEXT, MAX_PROBLEMS, Place, Problem, Problems, Severity, locate};
 pub use rank::Rank;
+pub use reader::FileReader;
 pub use record::{Bundle, Channel, Deprecation, Deprecations, Entry, Package};
 pub use rule::Rule;
 pub use served::{MAX_OBJECTS, ServedBundle, ServedCsv, ServedPackage, TooLarge};
@@ -80,6 +82,11 @@ pub struct Limits {
     pub document: unlade_yaml::Limits,
     /// The maximum number of metas in a file. The largest public catalog has some 4,000.
     pub metas: usize,
+    /// The maximum memory for the records of all files of a catalog, in bytes. The records contain
+    /// what the rules need, such as names, images and entries. The names of each meta count even if
+    /// no records are kept, because most callers keep them. A published bundle needs about 2
+    /// KiB, and the largest published catalogs have a few thousand bundles.
+    pub records: usize,
 }
 
 impl Default for Limits {
@@ -89,7 +96,7 @@ impl Default for Limits {
             .with_tree(128 << 20)
             .with_output(128 << 20)
             .with_work(20_000_000);
-        Self { document, metas: 1_000_000 }
+        Self { document, metas: 1_000_000, records: 64 << 20 }
     }
 }
 

@@ -44,6 +44,11 @@ impl Names {
         self.ends.is_empty()
     }
 
+    /// Returns the memory of the names, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.text.len() + size_of_val(self.ends.as_slice())
+    }
+
     /// Returns a name by its index.
     pub(crate) fn get(&self, index: usize) -> Option<&str> {
         let start = index.checked_sub(1).map_or(Some(&0), |index| self.ends.get(index))?;

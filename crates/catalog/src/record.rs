@@ -18,6 +18,9 @@ pub(crate) const CSV_METADATA: &str = "olm.csv.metadata";
 /// The type of a property that upstream uses internally.
 pub(crate) const CHANNEL_PROPERTY: &str = "olm.channel";
 
+/// The memory of an item of a list, divided by its size: a list doubles its capacity when it grows.
+const LIST: usize = 2;
+
 /// A package (`olm.package`).
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -86,6 +89,15 @@ pub struct Bundle {
 }
 
 impl Bundle {
+    /// Returns the memory of the bundle, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let Self { package, name, image, version, plain_version, related_images, .. } = self;
+        LIST * size_of::<Self>()
+            + text_memory([package, name, image, version, plain_version])
+            + LIST * size_of_val(related_images.as_slice())
+            + text_memory(related_images)
+    }
+
     /// Returns the version without the release, and the release. Each is empty if the bundle has
     /// none.
     pub(crate) fn version_and_release(&self) -> (&str, &str) {
@@ -129,12 +141,27 @@ impl Entry {
 }
 
 impl Package {
+    /// Returns the memory of the package, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        LIST * size_of::<Self>() + text_memory([&self.name, &self.default_channel])
+    }
+
     pub(crate) fn new(value: Value<'_>, place: Place) -> Self {
         Self { name: text(value, "name"), default_channel: text(value, "defaultChannel"), place }
     }
 }
 
 impl Channel {
+    /// Returns the memory of the channel, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let entries = self.entries.iter().map(|it| {
+            LIST * size_of::<Entry>()
+                + text_memory([&it.name, &it.replaces, &it.skip_range])
+                + it.skips.memory()
+        });
+        LIST * size_of::<Self>() + text_memory([&self.package, &self.name]) + entries.sum::<usize>()
+    }
+
     /// Reads a channel with at most its first `n_entries` entries.
     pub(crate) fn new(value: Value<'_>, place: Place, n_entries: usize) -> Self {
         Self {
@@ -183,6 +210,14 @@ impl Entry {
 }
 
 impl Deprecations {
+    /// Returns the memory of the deprecations, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let entries = self.entries.iter();
+        let entries = entries
+            .map(|it| LIST * size_of_val(it) + text_memory([&it.schema, &it.name, &it.message]));
+        LIST * size_of::<Self>() + text_memory([&self.package]) + entries.sum::<usize>()
+    }
+
     /// Reads deprecations, at most the first `n_entries`.
     pub(crate) fn new(value: Value<'_>, place: Place, n_entries: usize) -> Self {
         Self {
@@ -199,4 +234,11 @@ impl Deprecation {
         let part = |name| reference.map(|value| text(value, name)).unwrap_or_default();
         Self { schema: part("schema"), name: part("name"), message: text(value, "message") }
     }
+}
+
+/// Returns the memory of texts, in bytes. An allocator needs at least 32 bytes for each that is not
+/// empty.
+fn text_memory<'t>(texts: impl IntoIterator<Item = &'t String>) -> usize {
+    let memory = |text: &String| if text.is_empty() { 0 } else { text.len().max(24) + 8 };
+    texts.into_iter().map(memory).sum()
 }

@@ -255,10 +255,17 @@ pub fn render<E: Into<Box<dyn error::Error + Send + Sync>>>(
 
 /// Collects rendered metas in a catalog, for example to draw it. `name` stands for their file in
 /// messages.
-pub fn catalog(metas: &[String], name: &str, limits: &Limits) -> Catalog {
+///
+/// # Errors
+///
+/// Returns an error if a meta cannot be read, or if all of them exceed a limit.
+pub fn catalog(metas: &[String], name: &str, limits: &Limits) -> Result<Catalog, Error> {
     let mut catalog = Catalog::default();
     catalog.add(File::read(name, metas.join("\n").as_bytes(), limits));
-    catalog
+    match first_error(catalog.loading_problems()) {
+        Some(problem) if catalog.is_incomplete() => Err(Error::Invalid(problem)),
+        _ => Ok(catalog),
+    }
 }
 
 /// A function that renders the bundle in an image.

@@ -1,4 +1,4 @@
-//! [`create`]: creates a directory with the contents that were stored.
+//! [`create`]: creates a directory with contents that were stored.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -8,16 +8,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::Path as FilePath;
 
-use super::stored::Stored;
+use super::content::Contents;
 use super::tree::{Node, Tree};
 use super::{Error, below, is_beneath};
 
 /// Creates what `tree` has beneath `root` in the new directory `to`: first the directories and the
-/// files, with their contents in `stored`, and then the links.
+/// files, with their contents in `contents`, and then the links.
 pub(super) fn create(
     tree: &Tree,
     root: &[u8],
-    stored: &Stored,
+    contents: &Contents,
     to: &FilePath,
 ) -> Result<(), Error> {
     let place = |path: &[u8]| to.join(OsStr::from_bytes(below(path, root)));
@@ -38,7 +38,7 @@ pub(super) fn create(
                     at.parent().map_or(Ok(()), fs::create_dir_all)?;
                     match other {
                         Some(other) => fs::hard_link(place(other), at),
-                        None => stored.write(*number, at),
+                        None => contents.write(*number, at),
                     }
                 })?;
             }

@@ -177,7 +177,7 @@ fn no_file_is_created_for_an_entry_that_a_later_one_can_replace() {
     extraction.push(&mut tar(&again).as_slice()).unwrap();
     assert_eq!(std::fs::read_dir(into.path()).unwrap().count(), 0);
     let directory = into.path().join("directory");
-    create(&extraction.tree, b"configs", &extraction.stored, &directory).unwrap();
+    create(&extraction.tree, b"configs", &extraction.contents, &directory).unwrap();
     assert_eq!(std::fs::read_dir(directory).unwrap().count(), 1);
 }
 

@@ -125,8 +125,12 @@ pub fn write(entry: Entry, input: &[u8], directory: &Path) -> io::Result<Vec<Run
         }
         Entry::Extract => {
             let path = docker_archive(directory, &image::over_catalog(input))?;
-            let arguments = vec!["catalog".into(), "validate".into(), path];
-            Ok(vec![Run { program: Program::Unlade, arguments }])
+            let run = |command: &str, paths: &[&String]| {
+                let paths = paths.iter().map(|path| (*path).clone());
+                let arguments = ["catalog", command].map(str::to_owned).into_iter().chain(paths);
+                Run { program: Program::Unlade, arguments: arguments.collect() }
+            };
+            Ok(vec![run("validate", &[&path]), run("diff", &[&path, &path])])
         }
         Entry::ApiResponse
         | Entry::Call

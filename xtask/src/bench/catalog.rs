@@ -31,8 +31,9 @@ const COMMANDS: [(&str, &[&str], &[&str]); 3] = [
 /// largest.
 const CATALOGS: [&str; 2] = ["v4.20", "v4.14/dell-csm-operator"];
 /// The numbers of copies of the first catalog, each with other package names, and whether `opm`
-/// reads them too. It keeps the whole catalog in memory.
-const COPIES: [(usize, bool); 2] = [(10, true), (100, false)];
+/// reads them too. `opm` keeps the whole catalog in memory. `unlade` refuses a catalog of more than
+/// 256 MiB, which is about 42 copies.
+const COPIES: [(usize, bool); 2] = [(10, true), (40, false)];
 
 /// Returns the directory of the first catalog.
 pub(super) fn whole() -> Result<PathBuf, Error> {

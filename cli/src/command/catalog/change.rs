@@ -39,8 +39,9 @@ impl<'a> Changing<'a> {
         let mut fatal = reading.problems.clone();
         fatal.retain(|problem| problem.rule.prevents_loading());
         refuse_errors(&fatal, &path.display().to_string(), screen)?;
-        let changes = Changes::new(path, &limits);
-        Ok(Self { args, reading, changes, old: into_inner(snapshot) })
+        let (changes, old) = (Changes::new(path, &limits), into_inner(snapshot));
+        old.check_complete().map_err(report::too_large(path))?;
+        Ok(Self { args, reading, changes, old })
     }
 
     /// Returns the file for a new document of a package. `places` are those of the documents of the
@@ -77,7 +78,8 @@ impl<'a> Changing<'a> {
         let reading =
             self.changes.validate_and_visit(|meta, place| lock(&snapshot).add(&meta, place))?;
         accept_result(reading.problems, &self.reading.problems, screen)?;
-        let differences = diff::compare(&self.old, &into_inner(snapshot));
+        let differences = diff::compare(&self.old, &into_inner(snapshot))
+            .map_err(report::too_large(&self.args.catalog))?;
         let files: Vec<_> = self.changes.paths().collect();
         if differences.is_empty() && !files.is_empty() {
             let files = files.join(", ");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::Serialize;
-use unlade_catalog::diff::{self, Change, Snapshot, Subject};
+use unlade_catalog::diff::{self, Change, Snapshot, SnapshotTooLarge, Subject};
 use unlade_catalog_directory::{self as directory, Limits};
 use unlade_text as text;
 
@@ -36,7 +36,8 @@ pub(super) fn run(args: &Diff, screen: &Screen) -> Result<(), Error> {
         read(path, &opened, screen)
     };
     let old = read(old).map_err(failed)?;
-    let changes = diff::compare(&old, &read(new).map_err(failed)?);
+    let new_snapshot = read(new).map_err(failed)?;
+    let changes = diff::compare(&old, &new_snapshot).map_err(too_large(new))?;
     write(&changes, *output, screen).map_err(failed)?;
     if *exit_code && !changes.is_empty() { Err(Error::Different) } else { Ok(()) }
 }
@@ -67,11 +68,18 @@ fn read(path: &Path, opened: &source::Catalog, screen: &Screen) -> Result<Snapsh
     })?;
     super::accept(&problems, path, screen)?;
     let snapshot = into_inner(snapshot);
+    // Check it now, so that the other catalog is not read in vain.
+    snapshot.check_complete().map_err(too_large(path))?;
     let describe = |name| {
         format!("{} contains more than one {name}; only the first one is compared", path.display())
     };
     stderr::warn(snapshot.duplicates().map(describe), screen);
     Ok(snapshot)
+}
+
+/// Returns a function for the error that the catalog at `path` is too large to be compared.
+pub(super) fn too_large(path: &Path) -> impl Fn(SnapshotTooLarge) -> Error {
+    move |source| Error::Compare { catalog: path.display().to_string(), source }
 }
 
 /// Returns the sign of a change, as in diffs.

@@ -1,10 +1,10 @@
 //! `unlade catalog filter`.
 
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use unlade_catalog::{
-    Catalog, File as CatalogFile, Form, Meta, Place, Problem, Rank,
+    Catalog, FileReader, Form, Meta, Place, Problem, Rank,
     filter::{ImageSet, Needs, Plan},
 };
 use unlade_catalog_directory::{self as directory, Error as CatalogError, Limits, Store};
@@ -76,6 +76,7 @@ impl Filtered {
             plan,
             form,
             limits: &limits.catalog,
+            reader: FileReader::new(&limits.catalog),
             store: Store::default(),
             catalog: Mutex::default(),
             failed: Mutex::default(),
@@ -100,6 +101,7 @@ struct Writer<'a> {
     plan: &'a Plan,
     form: Form,
     limits: &'a unlade_catalog::Limits,
+    reader: FileReader<'a>,
     store: Store,
     catalog: Mutex<Catalog>,
     failed: Mutex<Option<Error>>,
@@ -113,7 +115,10 @@ impl Writer<'_> {
         drop(meta);
         let text = self.form.write(&json, &self.limits.document).map_err(Error::Emit)?;
         // Other threads wait only while the file is added, not while it is read.
-        let file = CatalogFile::read(&place.file, text.as_bytes(), self.limits);
+        let file = self.reader.read(Arc::clone(&place.file), text.as_bytes());
+        if self.reader.is_full() {
+            return Err(CatalogError::Records { limit: self.limits.records }.into());
+        }
         lock(&self.catalog).add(file);
         self.store.add(rank, 0, place, &text).map_err(CatalogError::Temporary)?;
         Ok(())

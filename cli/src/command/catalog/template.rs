@@ -46,12 +46,12 @@ fn render(args: TemplateRender, screen: &Screen) -> Result<(), Error> {
     let limits = directory::Limits::default();
     let bundle = |image: &str| bundle::render_image(image, &options, screen);
     let text = origin.open()?;
-    let metas = template::render(text, kind, &limits.catalog, bundle)
-        .map_err(|source| Error::Template { name: origin.name(), source: Box::new(source) })?;
+    let failed = |source| Error::Template { name: origin.name(), source: Box::new(source) };
+    let metas = template::render(text, kind, &limits.catalog, bundle).map_err(failed)?;
     let Some(form) = form else {
         // `opm` draws templates with these marks.
         let style = Style { v0_semantics: true, ..Style::default() };
-        let catalog = template::catalog(&metas, &origin.name(), &limits.catalog);
+        let catalog = template::catalog(&metas, &origin.name(), &limits.catalog).map_err(failed)?;
         let graph = mermaid::write(&catalog, &Selection::default(), &style)?;
         return output::print(graph.as_bytes()).map_err(Error::Output);
     };

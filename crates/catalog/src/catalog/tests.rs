@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use unlade_yaml::Step;
 
 use super::*;
-use crate::{Limits, MAX_PROBLEM_TEXT, MAX_PROBLEMS, Severity, locate};
+use crate::{FileReader, Limits, MAX_PROBLEM_TEXT, MAX_PROBLEMS, Severity, locate};
 
 /// A valid catalog, to which the tests add.
 const VALID: &str = "
@@ -449,6 +449,36 @@ fn endless_file_is_refused_at_a_limit() {
         let problems = file.problems.into_sorted();
         assert!(problems.iter().any(|it| it.rule == Rule::Limit), "{text:?}: {problems:?}");
     }
+}
+
+#[test]
+fn records_of_all_files_together_are_limited() {
+    let image = "i".repeat(1_000);
+    let bundle = |name: &str| {
+        format!(
+            "schema: olm.bundle\npackage: tea\nname: {name}\nimage: {image}\nproperties:\n- type: \
+             olm.package\n  value: {{packageName: tea, version: 1.0.0}}\n"
+        )
+    };
+    let limits = Limits { records: 4_500, ..Limits::default() };
+    let reader = FileReader::new(&limits);
+    let mut problems = Vec::new();
+    for path in ["a.yaml", "b.yaml", "c.yaml"] {
+        assert!(!reader.is_full(), "{path}");
+        let file = reader.read(path, bundle(path).as_bytes());
+        problems.extend(file.problems.into_sorted());
+    }
+    assert!(reader.is_full());
+    problems.retain(|problem| problem.rule == Rule::Limit);
+    let files: Vec<_> = problems.iter().map(|problem| &*problem.place.file).collect();
+    assert_eq!(files, ["c.yaml"], "{problems:?}");
+    // Without records, only the names of the metas count.
+    let reader = FileReader::new(&limits);
+    let text = format!("{}---\n", bundle("a")).repeat(10);
+    let _ = reader.read_each("a.yaml", text.as_bytes(), |_, _| {});
+    assert!(!reader.is_full());
+    let _ = reader.read_each("b.yaml", text.repeat(2).as_bytes(), |_, _| {});
+    assert!(reader.is_full());
 }
 
 /// A file that grows as fast as it is read.

@@ -11,6 +11,19 @@ use serde::Serialize;
 use super::content::{BorrowedChannel, Bundle, Package, shorten};
 use crate::{BUNDLE, CHANNEL, DEPRECATIONS, Meta, Names, PACKAGE, Place, record};
 
+/// The maximum memory of the parts of a snapshot, in bytes. A published bundle needs about 2 KiB,
+/// and the largest published catalogs have a few thousand bundles.
+const MAX_MEMORY: usize = 64 << 20;
+
+/// The memory of an item of a tree without its text, in bytes.
+const TREE_ITEM: usize = 64;
+
+/// The error for a catalog that is too large to be compared.
+#[derive(Debug, thiserror::Error)]
+#[error("the catalog needs more than {MAX_MEMORY} bytes of memory to be compared")]
+#[non_exhaustive]
+pub struct SnapshotTooLarge;
+
 /// The parts of a catalog that are compared. Of each long value or name, it keeps only a digest:
 /// each of many changes repeats the names of its package and channel.
 ///
@@ -24,6 +37,10 @@ pub struct Snapshot {
     /// Descriptions of the first repeated entry of each channel, for
     /// [`duplicates`](Self::duplicates).
     repeated_entries: BTreeSet<String>,
+    /// The memory of these descriptions, in bytes.
+    repeated_memory: usize,
+    /// Whether parts were dropped because the snapshot would need more than [`MAX_MEMORY`].
+    is_too_large: bool,
     /// The indices of the parts, sorted by key. Computed on first use.
     sorted: OnceLock<Vec<usize>>,
 }
@@ -58,8 +75,12 @@ pub(super) struct Key<'s> {
 }
 
 impl Snapshot {
-    /// Adds a meta. The order of the metas has no effect.
+    /// Adds a meta. The order of the metas has no effect. If the snapshot would become too large,
+    /// it drops parts of the meta, and [`check_complete`](Self::check_complete) returns an error.
     pub fn add(&mut self, meta: &Meta, place: &Place) {
+        if self.is_too_large {
+            return;
+        }
         let value = meta.value();
         let [package, name] = [&meta.package, &meta.name].map(|it| shorten(it.clone()));
         match meta.schema.as_str() {
@@ -69,9 +90,14 @@ impl Snapshot {
             }
             CHANNEL => {
                 let (channel, repeated) = BorrowedChannel::new(value);
-                self.repeated_entries.extend(repeated.map(|entry| {
-                    format!("entry {entry:?} of the channel {name} of the package {package}")
-                }));
+                if let Some(entry) = repeated {
+                    let text =
+                        format!("entry {entry:?} of the channel {name} of the package {package}");
+                    let memory = text.len() + TREE_ITEM;
+                    if self.has_room(memory) && self.repeated_entries.insert(text) {
+                        self.repeated_memory += memory;
+                    }
+                }
                 let content = to_json(&channel);
                 self.push(Kind::Channel, place, [&package, CHANNEL, &name, &content]);
             }
@@ -101,11 +127,21 @@ impl Snapshot {
     }
 
     fn push(&mut self, kind: Kind, place: &Place, texts: [&str; 4]) {
+        if !self.has_room(texts.iter().map(|text| text.len()).sum()) {
+            return;
+        }
         self.sorted.take();
         self.positions.push(Position { kind, file: Arc::clone(&place.file), line: place.line });
         for text in texts {
             self.texts.push(text);
         }
+    }
+
+    /// Checks whether `more` bytes fit. If they do not, the snapshot is too large from now on.
+    fn has_room(&mut self, more: usize) -> bool {
+        let memory = size_of_val(self.positions.as_slice()) + self.texts.memory();
+        self.is_too_large |= memory + self.repeated_memory + more > MAX_MEMORY;
+        !self.is_too_large
     }
 
     /// Returns what occurs several times in the catalog. Only the first one of each is compared.
@@ -119,6 +155,15 @@ impl Snapshot {
             let what = if key.kind == Kind::Deprecation { "deprecation of " } else { "" };
             Cow::Owned(format!("{what}{} of the package {}", key.describe(), key.package))
         }))
+    }
+
+    /// Checks that no part was dropped.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a part was dropped because the snapshot would be too large.
+    pub fn check_complete(&self) -> Result<(), SnapshotTooLarge> {
+        if self.is_too_large { Err(SnapshotTooLarge) } else { Ok(()) }
     }
 
     /// Returns the keys and the contents of the parts, sorted by key. If several parts have the
@@ -168,4 +213,40 @@ impl Key<'_> {
 /// structs.
 fn to_json(content: &impl Serialize) -> String {
     serde_json::to_string(content).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::compare;
+
+    #[test]
+    fn a_snapshot_that_would_be_too_large_is_not_compared() {
+        let (mut snapshot, nothing) = (Snapshot::default(), Snapshot::default());
+        let place = Place::file("c.yaml");
+        let text = "a".repeat(MAX_MEMORY / 4);
+        for n in 1..=3 {
+            snapshot.push(Kind::Other, &place, ["tea", "a", "", &text]);
+            assert_eq!(compare(&nothing, &snapshot).unwrap().len(), 1, "{n}");
+        }
+        snapshot.push(Kind::Other, &place, ["tea", "a", "", &text]);
+        compare(&nothing, &snapshot).unwrap_err();
+        compare(&snapshot, &nothing).unwrap_err();
+    }
+
+    #[test]
+    fn descriptions_of_repeated_entries_count_too() {
+        // Each is about 2 kB long, because the names are escaped.
+        let name = "\u{7f}".repeat(300);
+        let mut snapshot = Snapshot::default();
+        for n in 0..MAX_MEMORY / 1_800 {
+            let json = format!(
+                r#"{{"schema":"olm.channel","package":"tea","name":"c{n}","entries":[{{"name":"{name}"}},{{"name":"{name}"}}]}}"#
+            );
+            let meta = Meta::from_json(&json, &unlade_yaml::Limits::default()).unwrap();
+            snapshot.add(&meta, &Place::file("c.yaml"));
+        }
+        snapshot.check_complete().unwrap_err();
+        assert!(snapshot.repeated_memory <= MAX_MEMORY);
+    }
 }

@@ -7,7 +7,7 @@ use unlade_yaml::json::quote;
 
 use super::{
     choice::Choice,
-    need::{Key, Needs},
+    need::{self, Key, Needs},
     planner::Planner,
 };
 use crate::{
@@ -63,12 +63,18 @@ pub enum Error {
          more than {MAX_WORK} units of work"
     )]
     Work,
+    /// What the bundles provide and require needs too much memory.
+    #[error(
+        "what the bundles provide and require needs more than {} bytes of memory",
+        need::MAX_MEMORY
+    )]
+    Memory,
 }
 
 impl Error {
     /// Checks whether a limit is exceeded.
     pub fn is_limit(&self) -> bool {
-        matches!(self, Self::Depth | Self::Work)
+        matches!(self, Self::Depth | Self::Work | Self::Memory)
     }
 }
 
@@ -82,8 +88,11 @@ impl Plan {
     /// # Errors
     ///
     /// Returns an error if a choice does not exist or contains no version, or if the dependencies
-    /// form too long a chain or need too many comparisons.
+    /// form too long a chain, need too many comparisons or need too much memory.
     pub fn new(catalog: &Catalog, needs: &Needs, choices: &[Choice]) -> Result<Self, Error> {
+        if needs.is_too_large() {
+            return Err(Error::Memory);
+        }
         let versions = Versions::new(catalog.bundles.iter().map(|bundle| {
             ((bundle.package.as_str(), bundle.name.as_str()), bundle.version_and_release())
         }));

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::*;
-use crate::{Catalog, File, Limits, Severity};
+use crate::{Catalog, File, FileReader, Limits, Severity};
 
 /// Two channels with a chain, a skipped patch, and a package on which tea.v3 depends.
 const CATALOG: &str = "
@@ -179,7 +179,7 @@ fn large(n: usize) -> (Catalog, Needs) {
     }
     let limits = Limits::default();
     let (mut catalog, needs) = (Catalog::default(), RefCell::new(Needs::default()));
-    catalog.add(File::read_with("c.yaml", text.as_bytes(), &limits, |meta, _| {
+    catalog.add(FileReader::new(&limits).read_with("c.yaml", text.as_bytes(), |meta, _| {
         needs.borrow_mut().add(&meta);
     }));
     (catalog, needs.into_inner())
@@ -337,7 +337,7 @@ fn keep_a(packages: &[Shape<'_>], more: impl Fn(&str, u32) -> String) -> Result<
 fn read(text: &str) -> (Catalog, Needs) {
     let limits = Limits::default();
     let (mut catalog, needs) = (Catalog::default(), RefCell::new(Needs::default()));
-    catalog.add(File::read_with("c.yaml", text.as_bytes(), &limits, |meta, _| {
+    catalog.add(FileReader::new(&limits).read_with("c.yaml", text.as_bytes(), |meta, _| {
         needs.borrow_mut().add(&meta);
     }));
     assert_eq!(catalog.validate(), []);
@@ -472,4 +472,30 @@ fn a_need_that_no_bundle_meets_is_compared_once() {
     // Nothing provides the package after the last one.
     let unmet = adjustments.iter().filter(|it| it.ends_with("which no bundle provides")).count();
     assert_eq!((unmet, adjustments.len()), (902, 1_802));
+}
+
+#[test]
+fn what_bundles_provide_and_require_has_a_maximum_size() {
+    let name = "g".repeat(need::MAX_MEMORY / 8);
+    for property in [
+        format!("type: olm.gvk, value: {{group: {name}}}"),
+        format!("type: olm.gvk.required, value: {{kind: {name}}}"),
+        format!("type: olm.package.required, value: {{packageName: {name}}}"),
+    ] {
+        let text = format!(
+            "{{schema: olm.bundle, package: tea, name: tea.v1, properties: [{{{property}}}]}}"
+        );
+        let mut metas = Vec::new();
+        let limits = Limits::default();
+        File::read_each("c.yaml", text.as_bytes(), &limits, |meta, _| metas.push(meta));
+        let (catalog, mut needs) = (Catalog::default(), Needs::default());
+        for _ in 0..7 {
+            needs.add(&metas[0]);
+        }
+        Plan::new(&catalog, &needs, &[]).unwrap();
+        needs.add(&metas[0]);
+        let error = Plan::new(&catalog, &needs, &[]).unwrap_err();
+        assert_eq!(error, Error::Memory);
+        assert!(error.is_limit());
+    }
 }

@@ -10,7 +10,7 @@ use unlade_yaml::json::Value;
 
 use super::{Error, RenderBundle, catalog, check, entries, package, parse, validate};
 use crate::{
-    BUNDLE, CHANNEL, File, Limits, Meta,
+    BUNDLE, CHANNEL, FileReader, Limits, Meta,
     meta::{items, properties, text},
     record::{CSV_METADATA, Entry},
     render::find_csv,
@@ -34,7 +34,8 @@ pub(super) fn render(
     check(root, &shape::SUBSTITUTES, false)?;
     let metas = entries(root, limits)?;
     let mut rendered_metas: Vec<_> = metas.iter().map(Meta::to_json).collect();
-    let mut catalog = catalog(&rendered_metas, "catalog", limits);
+    let mut catalog = catalog(&rendered_metas, "catalog", limits)?;
+    let file_reader = FileReader::new(limits);
     validate(&catalog)?;
     let mut bundles = BTreeMap::new();
     let mut channels = Vec::new();
@@ -79,7 +80,7 @@ pub(super) fn render(
             substitute(&mut channel.entries, &base, &bundle.name);
         }
         // The name of the file is a part of each message.
-        catalog.add(File::read(&shorten(&image), rendered.json.as_bytes(), limits));
+        catalog.add(file_reader.read(&*shorten(&image), rendered.json.as_bytes()));
         rendered_metas.push(rendered.json);
         bundles.entry(bundle.name.clone()).or_insert(bundle);
         let entries = catalog.channels.iter().flat_map(|channel| &channel.entries);

@@ -244,3 +244,11 @@ fn checks_after_many_substitutions_are_limited() {
     let error = rendered(&template(3_000)).unwrap_err();
     assert!(error.is_limit(), "{error}");
 }
+
+#[test]
+fn a_catalog_that_exceeds_a_limit_is_not_returned() {
+    let metas = [r#"{"schema":"olm.package","name":"tea","defaultChannel":"stable"}"#.to_owned()];
+    assert_eq!(catalog(&metas, "t", &Limits::default()).unwrap().packages.len(), 1);
+    let limits = Limits { records: 100, ..Limits::default() };
+    assert!(catalog(&metas, "t", &limits).unwrap_err().is_limit());
+}

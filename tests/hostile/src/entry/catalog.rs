@@ -136,13 +136,18 @@ pub(super) fn difference(input: &[u8]) {
     };
     let [old, new] = [old, new].map(|input| snapshot(&input));
     let nothing = Snapshot::default();
-    assert!(diff::compare(&old, &old).is_empty(), "a catalog differs from itself");
-    let changes = diff::compare(&old, &new);
+    let compare = |old, new| {
+        let changes = diff::compare(old, new);
+        assert!(changes.is_ok() || input.len() > 1 << 20, "a small catalog is not compared");
+        changes.unwrap_or_default()
+    };
+    assert!(compare(&old, &old).is_empty(), "a catalog differs from itself");
+    let changes = compare(&old, &new);
     // If some are not listed, their number depends on the sizes of the first ones.
     if changes.iter().all(|change| change.subject != Subject::Others) {
-        assert_eq!(diff::compare(&new, &old).len(), changes.len(), "the other way round");
+        assert_eq!(compare(&new, &old).len(), changes.len(), "the other way round");
     }
-    for changes in [changes, diff::compare(&nothing, &new), diff::compare(&old, &nothing)] {
+    for changes in [changes, compare(&nothing, &new), compare(&old, &nothing)] {
         assert!(changes.iter().all(|change| change.old != change.new), "{changes:?}");
     }
 }
@@ -174,7 +179,9 @@ pub(super) fn template(input: &[u8]) {
     let bundle = |image: &str| Ok::<_, std::io::Error>(rendered_bundle(image));
     let is_template = match template::render(input, None, &limits, bundle) {
         Ok(metas) => {
-            template::catalog(&metas, "template", &limits).validate();
+            if let Ok(catalog) = template::catalog(&metas, "template", &limits) {
+                catalog.validate();
+            }
             true
         }
         Err(error) => {

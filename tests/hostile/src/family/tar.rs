@@ -174,7 +174,27 @@ pub(super) const FAMILIES: &[Family] = &[
     family("gzip-tables", |n| [gzip_prefix(&Tape::bundle().end()), gzip_tables(n)].concat()),
     family("no-tar", |n| vec![b'x'; n]),
     family("zeros", |n| vec![0; n]),
+    Family::new(Entry::Extract, "gzip-of-images", |n| {
+        // A catalog of more than 256 MiB is refused for its size before its content is read.
+        let images = gzip(&catalog_of_images());
+        let members = (n / images.len()).clamp(1, 250);
+        let mut tar = Tape::new().entry(flag::FILE, b"manifests/catalog.json", b"", b"").end();
+        set_size(&mut tar, members * BOMB);
+        let (header, end) = tar.split_at(512);
+        [gzip(header), images.repeat(members), gzip(end)].concat()
+    }),
 ];
+
+/// Returns a catalog of [`BOMB`] bytes that consists mostly of the images of a bundle.
+fn catalog_of_images() -> Vec<u8> {
+    let image = |n| format!(r#"{{"image":"{n:0200}"}},"#);
+    let start =
+        r#"{"schema":"olm.bundle","package":"tea","name":"tea","image":"i","relatedImages":["#;
+    let end = r#"{}],"properties":[]}"#;
+    let n_images = (BOMB - start.len() - end.len()) / image(0).len();
+    let images: String = (0..n_images).map(image).collect();
+    format!("{:BOMB$}", [start, &images, end].concat()).into_bytes()
+}
 
 /// A block of zstd that repeats a zero once.
 const ONE_BYTE: &[u8] = &[0x0a, 0, 0, 0];

@@ -1,4 +1,4 @@
-//! [`Stored`]: the contents of the files of all layers, one after another in a single file.
+//! [`Contents`]: the contents of the files of all layers, one after another in a single file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom, Write};
@@ -12,21 +12,20 @@ use crate::limit;
 use crate::path;
 use crate::tar_reader::Entry;
 
-/// The contents of files, each with a number. They also contain those that a later entry replaces
-/// or removes: to append to a file costs little, but to create one can take the system a
-/// millisecond.
-pub(super) struct Stored {
+/// The contents of files, each with a number. This includes the contents that a later entry replaces
+/// or removes. Appending to a file is cheap, but creating a file can take a millisecond.
+pub(super) struct Contents {
     /// A file without a name.
     file: File,
     /// The directory that it is in.
     directory: PathBuf,
-    /// Where each content is in the file, by number.
+    /// The range of each content in the file, by number.
     ranges: Vec<Range<u64>>,
     /// The size of all contents, in bytes.
     size: u64,
 }
 
-impl Stored {
+impl Contents {
     /// Creates the file in `directory`.
     pub(super) fn new(directory: &FilePath) -> Result<Self, Error> {
         let directory = directory.to_owned();
@@ -61,7 +60,7 @@ impl Stored {
         let (mut from, size) = (&self.file, range.end - range.start);
         from.seek(SeekFrom::Start(range.start))?;
         let mut to = File::create_new(to)?;
-        // The standard library lets the kernel copy it.
+        // On Linux, the kernel copies the bytes, so they do not pass through this process.
         if io::copy(&mut from.take(size), &mut to)? == size {
             Ok(())
         } else {
