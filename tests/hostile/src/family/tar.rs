@@ -193,7 +193,9 @@ fn catalog_of_images() -> Vec<u8> {
     let end = r#"{}],"properties":[]}"#;
     let n_images = (BOMB - start.len() - end.len()) / image(0).len();
     let images: String = (0..n_images).map(image).collect();
-    format!("{:BOMB$}", [start, &images, end].concat()).into_bytes()
+    let mut text = [start, &images, end].concat().into_bytes();
+    text.resize(BOMB, b' ');
+    text
 }
 
 /// A block of zstd that repeats a zero once.
