@@ -47,8 +47,9 @@ pub const PLACE: u64 = 128;
 /// MB.
 pub const EXTRACTED: u64 = 4 << 30;
 /// The maximum number of files, directories and links that are created for a directory that is
-/// written to disk. The system takes about 30 µs for each, and ext4 takes up to a
-/// millisecond after many other files were deleted. The largest catalogs have some thousands: at most one file for each bundle.
+/// written to disk. The system takes about 30 µs for each, and ext4 takes up to a millisecond after
+/// many other files were deleted. The largest catalogs have some thousands: at most one file for
+/// each bundle.
 pub const CREATED: usize = 20_000;
 /// The maximum number of files of an archive around an image. Their names are kept in memory.
 pub const FILES: usize = 50_000;

@@ -9,13 +9,18 @@ use unlade_catalog::{File, Meta, Place};
 /// documents.
 const ALONE: usize = 16 << 20;
 
+/// The memory of the first meta that another thread visits, in bytes. In a file of tiny metas, two
+/// threads that allocate and free memory for each of them wait for each other, and need an eighth
+/// more processor time in total.
+const LARGE: usize = 4 << 10;
+
 /// The memory of the metas that are sent to another thread at once, in bytes. Sending takes some
 /// microseconds, and a catalog may have a million small metas.
 const BATCH: usize = 64 << 10;
 
 /// Calls `read` with a function that passes each meta to `visit`. If `is_thread_idle` is set,
-/// another thread calls `visit` from some point of a large file on, so that a single file uses two
-/// threads.
+/// another thread calls `visit` from some large meta of a large file on, so that a single file uses
+/// two threads.
 pub(crate) fn read_and_visit(
     visit: &(impl Fn(Meta, &Place) + Sync),
     is_thread_idle: bool,
@@ -27,11 +32,12 @@ pub(crate) fn read_and_visit(
     let consume =
         |batch: Vec<(Meta, Place)>| batch.into_iter().for_each(|(meta, place)| visit(meta, &place));
     unlade_parallel::pipe(consume, |send| {
-        let (mut total, mut batch, mut memory) = (0, Vec::new(), 0);
+        let (mut total, mut is_sending, mut batch, mut memory) = (0, false, Vec::new(), 0);
         let file = read(&mut |meta, place| {
             let own = size_of::<(Meta, Place)>() + meta.memory();
             total += own;
-            if total < ALONE {
+            is_sending |= total >= ALONE && own >= LARGE;
+            if !is_sending {
                 visit(meta, place);
                 return;
             }
@@ -57,6 +63,22 @@ mod tests {
     use unlade_catalog::Limits;
 
     use super::*;
+
+    #[test]
+    fn one_thread_visits_the_metas_of_a_large_file_of_tiny_metas() {
+        let this_thread = thread::current().id();
+        let text = "schema: s\nname: a\n---\n".repeat(ALONE / 64);
+        let (memory, is_elsewhere) = (Mutex::new(0), Mutex::new(false));
+        let visit = |meta: Meta, _: &Place| {
+            *memory.lock().unwrap() += size_of::<(Meta, Place)>() + meta.memory();
+            *is_elsewhere.lock().unwrap() |= thread::current().id() != this_thread;
+        };
+        read_and_visit(&visit, true, |visit| {
+            File::read_each("c.yaml", text.as_bytes(), &Limits::default(), visit)
+        });
+        assert!(memory.into_inner().unwrap() > ALONE);
+        assert!(!is_elsewhere.into_inner().unwrap());
+    }
 
     #[test]
     fn another_thread_visits_the_metas_of_a_large_file_in_their_order() {

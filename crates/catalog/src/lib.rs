@@ -96,7 +96,7 @@ impl Default for Limits {
             .with_tree(128 << 20)
             .with_output(128 << 20)
             .with_work(20_000_000);
-        Self { document, metas: 1_000_000, records: 64 << 20 }
+        Self { document, metas: 1_000_000, records: 96 << 20 }
     }
 }
 

@@ -55,8 +55,8 @@ impl<'l> FileReader<'l> {
         File::walk(&path.into(), input, self, true, visit)
     }
 
-    /// Checks whether metas and records need more memory than [`Limits::records`]. If they do, some files
-    /// were not read completely. Which ones depends on the timing of the threads.
+    /// Checks whether metas and records need more memory than [`Limits::records`]. If they do, some
+    /// files were not read completely. Which ones depends on the timing of the threads.
     pub fn is_full(&self) -> bool {
         self.memory.load(Ordering::Relaxed) > self.limits.records
     }

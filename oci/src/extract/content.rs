@@ -12,8 +12,8 @@ use crate::limit;
 use crate::path;
 use crate::tar_reader::Entry;
 
-/// The contents of files, each with a number. This includes the contents that a later entry replaces
-/// or removes. Appending to a file is cheap, but creating a file can take a millisecond.
+/// The contents of files, each with a number. This includes the contents that a later entry
+/// replaces or removes. Appending to a file is cheap, but creating a file can take a millisecond.
 pub(super) struct Contents {
     /// A file without a name.
     file: File,
