@@ -227,8 +227,8 @@ pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
 /// have a fixed order. Returns the problems that prevent upstream from loading the catalog, and
 /// warnings ([`Catalog::loading_problems`]).
 ///
-/// If there are two threads for each file, the second one calls `visit` for all but the first metas
-/// of a large file. The memory contains up to two documents for each thread, or some tens of KiB of
+/// If there are two threads for each file, the second one calls `visit` from a large meta of a
+/// large file on. The memory contains up to two documents for each thread, or some tens of KiB of
 /// small ones.
 ///
 /// # Errors
@@ -312,10 +312,15 @@ fn read_files<'t>(
     let is_thread_idle = opened.files().len().saturating_mul(2) <= limits.threads.get();
     let file_limits = limits.catalog.shared_by(opened.files().len(), opened.size());
     let reader = FileReader::new(&file_limits);
-    let read = |path: &String| match opened.open(path) {
-        _ if reader.is_full() => File::default(),
-        Ok(file) => read(path, file, &reader, is_thread_idle),
-        Err(message) => File::unreadable(path, message),
+    let read = |path: &String| {
+        // The catalog is refused, whatever this file contains.
+        if reader.is_full() {
+            return File::default();
+        }
+        match opened.open(path) {
+            Ok(file) => read(path, file, &reader, is_thread_idle),
+            Err(message) => File::unreadable(path, message),
+        }
     };
     let mut catalog = Catalog::default();
     for file in unlade_parallel::map(opened.files(), limits.threads.get(), read) {

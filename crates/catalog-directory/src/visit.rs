@@ -4,14 +4,14 @@ use std::mem;
 
 use unlade_catalog::{File, Meta, Place};
 
-/// The memory of the metas after which another thread visits the next ones, in bytes. For the metas
-/// of a smaller file, another thread would save some milliseconds, and take about a MiB for its
+/// The memory of the metas before another thread visits the next ones, in bytes. For the metas of a
+/// smaller file, another thread would save some milliseconds, and take about a MiB for its
 /// documents.
 const ALONE: usize = 16 << 20;
 
 /// The memory of the first meta that another thread visits, in bytes. In a file of tiny metas, two
-/// threads that allocate and free memory for each of them wait for each other, and need an eighth
-/// more processor time in total.
+/// threads that allocate and free memory for each of them wait for each other: comparing catalogs
+/// with 150,000 metas each took 40 % more processor time.
 const LARGE: usize = 4 << 10;
 
 /// The memory of the metas that are sent to another thread at once, in bytes. Sending takes some
@@ -19,7 +19,7 @@ const LARGE: usize = 4 << 10;
 const BATCH: usize = 64 << 10;
 
 /// Calls `read` with a function that passes each meta to `visit`. If `is_thread_idle` is set,
-/// another thread calls `visit` from some large meta of a large file on, so that a single file uses
+/// another thread calls `visit` from a large meta of a large file on, so that a single file uses
 /// two threads.
 pub(crate) fn read_and_visit(
     visit: &(impl Fn(Meta, &Place) + Sync),

@@ -31,7 +31,7 @@ impl<'l> FileReader<'l> {
 
     /// Reads a file as [`File::read`] does.
     pub fn read(&self, path: impl Into<Arc<str>>, input: impl Read) -> File {
-        File::walk(&path.into(), input, self, true, |_, _| {})
+        self.read_with(path, input, |_, _| {})
     }
 
     /// Reads a file as [`File::read_each`] does.

@@ -97,9 +97,7 @@ pub fn write(entry: Entry, input: &[u8], directory: &Path) -> io::Result<Vec<Run
         Entry::IndexIgnore => {
             let path = directory.join("catalog");
             write_ignored(&path, input)?;
-            let arguments = ["catalog", "validate", &path.display().to_string()];
-            let arguments = arguments.map(str::to_owned).into();
-            Ok(vec![Run { program: Program::Unlade, arguments }])
+            Ok(vec![unlade(&["catalog", "validate", &path.display().to_string()])])
         }
         Entry::ConfigMap | Entry::Load => config_map(directory, input),
         Entry::Gzip => packed(directory, &[("csv.yaml", input)]),
@@ -108,29 +106,25 @@ pub fn write(entry: Entry, input: &[u8], directory: &Path) -> io::Result<Vec<Run
             for (name, bytes) in image::layout(input) {
                 write_file(&path.join(name), &bytes)?;
             }
-            Ok(vec![unpack(format!("oci:{}", path.display()))])
+            Ok(vec![unpack(&format!("oci:{}", path.display()))])
         }
         Entry::OciArchive => {
             let path = directory.join("image.tar");
             write_file(&path, &image_file(input, |it| image::archive(&image::layout(it))))?;
-            Ok(vec![unpack(format!("oci-archive:{}", path.display()))])
+            Ok(vec![unpack(&format!("oci-archive:{}", path.display()))])
         }
-        Entry::DockerArchive => Ok(vec![unpack(docker_archive(directory, input)?)]),
+        Entry::DockerArchive => Ok(vec![unpack(&docker_archive(directory, input)?)]),
         Entry::Tar => {
             let template = image::over_bundle(input);
             let path = docker_archive(directory, &template)?;
             let tar = directory.join("bundle.tar");
             write_file(&tar, &image::layer(input))?;
-            Ok(vec![unpack(path), unpack(tar.display().to_string())])
+            Ok(vec![unpack(&path), unpack(&tar.display().to_string())])
         }
         Entry::Extract => {
             let path = docker_archive(directory, &image::over_catalog(input))?;
-            let run = |command: &str, paths: &[&String]| {
-                let paths = paths.iter().map(|path| (*path).clone());
-                let arguments = ["catalog", command].map(str::to_owned).into_iter().chain(paths);
-                Run { program: Program::Unlade, arguments: arguments.collect() }
-            };
-            Ok(vec![run("validate", &[&path]), run("diff", &[&path, &path])])
+            let validate = unlade(&["catalog", "validate", &path]);
+            Ok(vec![validate, unlade(&["catalog", "diff", &path, &path])])
         }
         Entry::ApiResponse
         | Entry::Call
@@ -177,11 +171,7 @@ fn catalog(directory: &Path, input: &[u8], commands: &[&[&str]]) -> io::Result<V
     let path = directory.join("catalog/catalog.yaml");
     write_file(&path, input)?;
     let path = path.display().to_string();
-    let run = |command: &&[&str]| {
-        let words = ["catalog"].iter().chain(*command).map(|word| (*word).to_owned());
-        let arguments = words.chain([path.clone()]).collect();
-        Run { program: Program::Unlade, arguments }
-    };
+    let run = |command: &&[&str]| unlade(&[&["catalog"], *command, &[&path]].concat());
     Ok(commands.iter().map(run).collect())
 }
 
@@ -194,12 +184,17 @@ fn bundle(directory: &Path, files: &[(&str, &[u8])]) -> io::Result<Vec<Run>> {
     let root = root.display();
     let arguments = ["serve", "--dry-run", "--namespace=x", "--bundle", &format!("{root}=x")];
     let serve = Run { program: Program::Unpacker, arguments: arguments.map(str::to_owned).into() };
-    Ok(vec![unpack(root.to_string()), serve])
+    Ok(vec![unpack(&root.to_string()), serve])
 }
 
-fn unpack(source: String) -> Run {
-    let arguments = ["unpack".into(), source, "-o".into(), "yaml".into()];
-    Run { program: Program::Unlade, arguments: arguments.into() }
+fn unpack(source: &str) -> Run {
+    unlade(&["unpack", source, "-o", "yaml"])
+}
+
+/// Returns a run of `unlade` with these arguments.
+fn unlade(arguments: &[&str]) -> Run {
+    let arguments = arguments.iter().map(|it| (*it).to_owned()).collect();
+    Run { program: Program::Unlade, arguments }
 }
 
 /// Returns a ConfigMap of upstream with these compressed values.
@@ -219,10 +214,7 @@ fn packed(directory: &Path, values: &[(&str, &[u8])]) -> io::Result<Vec<Run>> {
 fn config_map(directory: &Path, json: &[u8]) -> io::Result<Vec<Run>> {
     let path = directory.join("config-map.json");
     write_file(&path, json)?;
-    let run = |output: &str| Run {
-        program: Program::Unlade,
-        arguments: ["load", &path.display().to_string(), "-o", output].map(str::to_owned).into(),
-    };
+    let run = |output: &str| unlade(&["load", &path.display().to_string(), "-o", output]);
     Ok(["json", "yaml"].map(run).into())
 }
 

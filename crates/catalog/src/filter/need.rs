@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The maximum memory for what bundles provide and require, in bytes. A published bundle needs
-/// about 5 KiB, and the largest published catalogs have a few thousand bundles.
+/// about 2 KiB, and the largest published catalogs have a few thousand bundles.
 pub(super) const MAX_MEMORY: usize = 64 << 20;
 
 /// The memory of an item without its texts, in bytes.
